@@ -1,0 +1,200 @@
+// One level and precision of the core behind the Engine interface. Compiled with
+//   POCKETKERNEL_ELEMENT   float or double
+//   POCKETKERNEL_TABLE     the name of the function that hands out the Table
+// and the flags of its level.
+#include "engine.hpp"
+
+#include "pocketkernel/learners/list.hpp"
+
+namespace pocketkernel::binding {
+namespace {
+
+using T = POCKETKERNEL_ELEMENT;
+
+// Calls f(r, row) for the rows, in order.
+template <class U, class F>
+void for_each_row(const Rows& rows, F&& f) {
+    const U* values = static_cast<const U*>(rows.values);
+    for (std::size_t r = 0; r < rows.count; ++r) {
+        if (rows.columns) {
+            const auto begin = static_cast<std::size_t>(rows.starts[r]), end = static_cast<std::size_t>(rows.starts[r + 1]);
+            f(r, Row<U>{values + begin, rows.columns + begin, end - begin});
+        } else {
+            f(r, Row<U>{values + r * rows.features, nullptr, 0});
+        }
+    }
+}
+template <class F>
+void for_each_row(const Rows& rows, F&& f) {
+    if (rows.doubles)
+        for_each_row<double>(rows, f);
+    else
+        for_each_row<float>(rows, f);
+}
+
+template <class U>
+Status check_rows(const Rows& rows, Fault& fault) {
+    Status status = Status::ok;
+    for_each_row<U>(rows, [&](std::size_t r, const Row<U>& row) {
+        if (status != Status::ok) return;
+        const std::size_t n = row.columns ? row.nonzeros : rows.features;
+        std::size_t place = 0;
+        status = check_values<T>(row.values, n, place);
+        for (std::size_t i = 0; row.columns && status == Status::ok && i < n; ++i) {
+            const std::int32_t low = i > 0 ? row.columns[i - 1] + 1 : 0;
+            if (row.columns[i] < low || static_cast<std::size_t>(row.columns[i]) >= rows.features) {
+                status = Status::columns_not_canonical;
+                place = i;
+            }
+        }
+        if (status != Status::ok) fault = {r, row.columns ? static_cast<std::size_t>(row.columns[place]) : place};
+    });
+    return status;
+}
+
+template <class L>
+class EngineOf final : public Engine {
+  public:
+    explicit EngineOf(L* learner) : learner_(*learner) {}
+
+    Status check(const Rows& rows, Fault& fault) const override {
+        return rows.doubles ? check_rows<double>(rows, fault) : check_rows<float>(rows, fault);
+    }
+    void learn(const Rows& rows, const signed char* signs, double* scores) override {
+        for_each_row(rows, [&](std::size_t r, const auto& row) {
+            const double score = learner_.learn(row, signs[r] > 0 ? 1.0 : -1.0);
+            if (scores) scores[r] = score;
+        });
+    }
+    void score(const Rows& rows, double* scores) override {
+        Workspace<T>& work = learner_.workspace();
+        for_each_row(rows, [&](std::size_t r, const auto& row) { scores[r] = learner_.score(work.query.read(row), work); });
+    }
+    const Tally& tally() const override { return learner_.tally(); }
+    KernelReport report(std::size_t kernel) const override { return learner_.report(kernel); }
+    bool frequencies(double* out) const override {
+        if constexpr (std::is_same<L, Raker<T>>::value) {
+            const std::size_t features = learner_.config().features;
+            for (std::size_t j = 0; j < learner_.config().budget; ++j)
+                for (std::size_t k = 0; k < features; ++k) out[j * features + k] = learner_.frequency(j, k);
+            return true;
+        }
+        return false;
+    }
+    std::size_t state_bytes() const override { return pocketkernel::state_bytes(learner_); }
+    void save(unsigned char* to) const override { pocketkernel::save(learner_, to); }
+    Status load(const unsigned char* from, std::size_t size) override { return pocketkernel::load(learner_, from, size); }
+
+  private:
+    L& learner_;
+};
+
+// The engine itself sits in front of its learner, in the same block.
+template <class L>
+constexpr std::size_t front_bytes = (sizeof(EngineOf<L>) + pack_bytes - 1) / pack_bytes* pack_bytes;
+
+bool engine_bytes(const char* learner, const Config& config, std::size_t& bytes, Status& status) {
+    return with_learner<T>(learner, [&](auto kind) {
+        using L = typename decltype(kind)::type;
+        status = L::check(config);
+        if (status == Status::ok) bytes = front_bytes<L> + pocketkernel::bytes<L>(config);
+    });
+}
+
+bool engine_make(const char* learner, const Config& config, void* block, std::size_t size, Engine*& engine, Status& status) {
+    return with_learner<T>(learner, [&](auto kind) {
+        using L = typename decltype(kind)::type;
+        L* made = nullptr;
+        status = size < front_bytes<L> ? Status::block_too_small
+                                       : make(config, static_cast<unsigned char*>(block) + front_bytes<L>, size - front_bytes<L>, made);
+        if (status == Status::ok) engine = new (block) EngineOf<L>(made);
+    });
+}
+
+template <class F>
+void map_lanes(const double* in, double* out, std::size_t n, F&& f) {
+    for (std::size_t i = 0; i < n; i += lanes_of<T>) {
+        T lane[lanes_of<T>] = {};
+        for (std::size_t l = 0; l < lanes_of<T> && i + l < n; ++l) lane[l] = static_cast<T>(in[i + l]);
+        const Pack<T> answer = f(Pack<T>::load(lane));
+        answer.store(lane);
+        for (std::size_t l = 0; l < lanes_of<T> && i + l < n; ++l) out[i + l] = static_cast<double>(lane[l]);
+    }
+}
+
+bool elementary(const char* function, const double* in, double* out, std::size_t n) {
+    if (same_name(function, "exp"))
+        map_lanes(in, out, n, [](const Pack<T>& x) { return exponential(x); });
+    else if (same_name(function, "complement"))
+        map_lanes(in, out, n, [](const Pack<T>& x) { return exponential_complement(x); });
+    else if (same_name(function, "cos") || same_name(function, "sin"))
+        map_lanes(in, out, n, [&](const Pack<T>& x) {
+            Pack<T> cosine, sine;
+            cosine_sine(x, cosine, sine);
+            return same_name(function, "cos") ? cosine : sine;
+        });
+    else if (same_name(function, "sqrt"))
+        map_lanes(in, out, n, [](const Pack<T>& x) { return square_root(x); });
+    else if (same_name(function, "log"))
+        for (std::size_t i = 0; i < n; ++i) out[i] = logarithm(in[i]);
+    else if (same_name(function, "log1p"))
+        for (std::size_t i = 0; i < n; ++i) out[i] = log_one_plus(in[i]);
+    else
+        return false;
+    return true;
+}
+
+// The values of all kernels of a configuration at given metrics (the same number for every metric), kernel by kernel.
+void kernel_values(const Config& config, const double* metric, double* out, std::size_t n) {
+    alignas(pack_bytes) unsigned char memory[8192];
+    Arena arena(memory);
+    const KernelBank<T> bank(arena, config);
+    for (std::size_t i = 0; i < config.kernel_count * n; ++i) out[i] = 0.0;
+    for (std::size_t j = 0; j < n; j += lanes_of<T>) {
+        T lane[lanes_of<T>] = {};
+        for (std::size_t l = 0; l < lanes_of<T> && j + l < n; ++l) lane[l] = static_cast<T>(metric[j + l]);
+        Metrics<T, 1> metrics;
+        for (auto& m : metrics.of) m[0] = Pack<T>::load(lane);
+        bank.evaluate(metrics, [&](std::size_t i, const Pack<T>(&k)[1]) {
+            k[0].store(lane);
+            for (std::size_t l = 0; l < lanes_of<T> && j + l < n; ++l) out[i * n + j + l] = static_cast<double>(lane[l]);
+        });
+    }
+}
+
+// For every row: its distances to the first `stored` rows and one exponential of each, summed. Nothing else.
+double bare_pass(const Rows& rows, std::size_t stored, void* block, std::size_t size) {
+    Arena counter;
+    MetricSet wanted;
+    wanted.add(Metric::squared_distance);
+    const RowNorms norms = norms_for(wanted, rows.features);
+    const auto lay_out = [&](Arena& arena, Buffer<T>& buffer, QueryScratch<T>& scratch) {
+        buffer = Buffer<T>(arena, stored, rows.features, norms);
+        scratch = QueryScratch<T>(arena, rows.features, norms);
+    };
+    Buffer<T> buffer;
+    QueryScratch<T> scratch;
+    lay_out(counter, buffer, scratch);
+    if (counter.used() > size) return -static_cast<double>(counter.used());
+    Arena arena(block);
+    lay_out(arena, buffer, scratch);
+    for_each_row(rows, [&](std::size_t r, const auto& row) {
+        if (r < stored) buffer.append(scratch.read(row));
+    });
+    Pack<T> total(T(0));
+    for_each_row(rows, [&](std::size_t, const auto& row) {
+        buffer.for_each_tile(wanted, scratch.read(row), [&](std::size_t, const auto& metrics) {
+            for (const Pack<T>& m : metrics.of[0]) total += exponential(m * Pack<T>(T(-0.1)));
+        });
+    });
+    return sum(total);
+}
+
+}  // namespace
+
+const Table& POCKETKERNEL_TABLE() {
+    static const Table table{engine_bytes, engine_make, elementary, kernel_values, bare_pass};
+    return table;
+}
+
+}  // namespace pocketkernel::binding

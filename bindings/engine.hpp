@@ -1,0 +1,63 @@
+// Engine: a learner of any kind and precision behind one interface, so that the level can be chosen at run time.
+//
+// engine.cpp is compiled once per level and precision; each compilation offers one Table. Nothing here computes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "pocketkernel/config.hpp"
+#include "pocketkernel/status.hpp"
+
+namespace pocketkernel::binding {
+
+// Rows as Python holds them: dense (columns is null) or CSR.
+struct Rows {
+    const void* values = nullptr;
+    bool doubles = false;  // else floats
+    const std::int32_t* columns = nullptr;
+    const std::int64_t* starts = nullptr;
+    std::size_t count = 0;
+    std::size_t features = 0;
+};
+
+struct Fault {
+    std::size_t row = 0, column = 0;
+};
+
+class Engine {
+  public:
+    [[nodiscard]] virtual Status check(const Rows& rows, Fault& fault) const = 0;
+    virtual void learn(const Rows& rows, const signed char* signs, double* scores) = 0;
+    virtual void score(const Rows& rows, double* scores) = 0;
+    virtual const Tally& tally() const = 0;
+    virtual KernelReport report(std::size_t kernel) const = 0;
+    virtual bool frequencies(double* out) const = 0;  // false if the learner has none
+    virtual std::size_t state_bytes() const = 0;
+    virtual void save(unsigned char* to) const = 0;
+    [[nodiscard]] virtual Status load(const unsigned char* from, std::size_t size) = 0;
+
+  protected:
+    ~Engine() = default;  // an engine goes with its block
+};
+
+// What one compilation of the core offers. Functions answer false for a name they do not know.
+struct Table {
+    bool (*bytes)(const char* learner, const Config& config, std::size_t& bytes, Status& status);
+    bool (*make)(const char* learner, const Config& config, void* block, std::size_t size, Engine*& engine, Status& status);
+    // For tests and benchmarks: an elementary function, lane by lane; a kernel's values by the ladder; and a bare pass.
+    bool (*elementary)(const char* function, const double* in, double* out, std::size_t n);
+    void (*kernel_values)(const Config& config, const double* metric, double* out, std::size_t n);
+    double (*bare_pass)(const Rows& rows, std::size_t stored, void* block, std::size_t size);
+};
+
+const Table& scalar_float();
+const Table& scalar_double();
+const Table& base_float();
+const Table& base_double();
+#if defined(POCKETKERNEL_WITH_AVX2)
+const Table& avx2_float();
+const Table& avx2_double();
+#endif
+
+}  // namespace pocketkernel::binding

@@ -1,0 +1,436 @@
+// The Python module pocketkernel._core: arrays to spans, status to numbers that Python turns into exceptions.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "engine.hpp"
+#include "pocketkernel/losses/list.hpp"
+#include "pocketkernel/simd.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+namespace pk = pocketkernel;
+using namespace pocketkernel::binding;
+
+namespace {
+
+// ---- levels ---------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> levels() {
+    std::vector<std::string> names{"scalar", "base"};
+#if defined(POCKETKERNEL_WITH_AVX2)
+    if (__builtin_cpu_supports("avx2")) names.push_back("avx2");
+#endif
+    return names;
+}
+
+// The level named, or the best one if the name is empty.
+const Table& table_of(const std::string& level, bool doubles) {
+    const std::vector<std::string> known = levels();
+    const std::string name = level.empty() ? known.back() : level;
+    for (const std::string& k : known) {
+        if (k != name) continue;
+#if defined(POCKETKERNEL_WITH_AVX2)
+        if (k == "avx2") return doubles ? avx2_double() : avx2_float();
+#endif
+        if (k == "base") return doubles ? base_double() : base_float();
+        return doubles ? scalar_double() : scalar_float();
+    }
+    std::string text = "level '" + name + "' is unknown on this machine; it has:";
+    for (const std::string& k : known) text += " " + k;
+    throw nb::value_error(text.c_str());
+}
+
+// ---- arguments ------------------------------------------------------------------------------------------------------
+
+// A C-contiguous buffer of a Python object for as long as this lives.
+class View {
+  public:
+    View(nb::handle object, bool writable) {
+        const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+        held_ = PyObject_GetBuffer(object.ptr(), &buffer_, flags) == 0;
+        if (!held_) PyErr_Clear();
+    }
+    ~View() {
+        if (held_) PyBuffer_Release(&buffer_);
+    }
+    View(const View&) = delete;
+    View& operator=(const View&) = delete;
+
+    bool has(int dimensions, const char* formats) const {
+        if (!held_ || buffer_.ndim != dimensions) return false;
+        const char* f = buffer_.format;
+        if (!f) return false;
+        if (*f == '@' || *f == '=' || *f == '<') ++f;
+        if (f[0] == '\0' || f[1] != '\0') return false;
+        for (const char* g = formats; *g; ++g)
+            if (*g == f[0]) return true;
+        return false;
+    }
+    char format() const {
+        const char* f = buffer_.format;
+        return (*f == '@' || *f == '=' || *f == '<') ? f[1] : f[0];
+    }
+    std::size_t size(int dimension) const { return static_cast<std::size_t>(buffer_.shape[dimension]); }
+    template <class U>
+    U* data() const {
+        return static_cast<U*>(buffer_.buf);
+    }
+    std::size_t item() const { return static_cast<std::size_t>(buffer_.itemsize); }
+
+  private:
+    Py_buffer buffer_{};
+    bool held_ = false;
+};
+
+template <class U>
+bool to_signs_as(const View& y, double negative, double positive, signed char* signs, std::size_t& fault) {
+    const U* labels = y.data<const U>();
+    for (fault = 0; fault < y.size(0); ++fault) {
+        const auto label = static_cast<double>(labels[fault]);
+        if (label != negative && label != positive) return false;
+        signs[fault] = label == positive ? 1 : -1;
+    }
+    return true;
+}
+
+// +1 and -1 for the two labels; false at a label that is neither.
+bool to_signs(const View& y, double negative, double positive, signed char* signs, std::size_t& fault) {
+    switch (y.format()) {
+        case '?': return to_signs_as<bool>(y, negative, positive, signs, fault);
+        case 'b': return to_signs_as<std::int8_t>(y, negative, positive, signs, fault);
+        case 'i': return to_signs_as<std::int32_t>(y, negative, positive, signs, fault);
+        case 'f': return to_signs_as<float>(y, negative, positive, signs, fault);
+        case 'd': return to_signs_as<double>(y, negative, positive, signs, fault);
+        default: return to_signs_as<std::int64_t>(y, negative, positive, signs, fault);  // 'l' and 'q', of 8 bytes
+    }
+}
+constexpr const char* label_formats = sizeof(long) == 8 ? "?bifdlq" : "?bifdq";
+
+pk::Family family_of(const std::string& name) {
+    if (name == "gaussian") return pk::Family::gaussian;
+    if (name == "laplacian") return pk::Family::laplacian;
+    if (name == "polynomial") return pk::Family::polynomial;
+    if (name == "linear") return pk::Family::linear;
+    throw nb::value_error(("kernel family '" + name + "' is unknown").c_str());
+}
+pk::Loss loss_of(const std::string& name) {
+    for (pk::Loss id : {pk::Loss::hinge, pk::Loss::logistic, pk::Loss::smooth_hinge})
+        if (pk::with_loss(id, [&](auto loss) { return name == loss.name; })) return id;
+    throw nb::value_error(("loss '" + name + "' is unknown").c_str());
+}
+
+// Settings: a Config that owns its kernels.
+struct Settings {
+    pk::Config config;
+    std::vector<pk::KernelSpec> kernels;
+
+    pk::Config get() const {
+        pk::Config c = config;
+        c.kernel_count = kernels.size();
+        c.kernels = kernels.data();
+        return c;
+    }
+};
+
+// ---- learner --------------------------------------------------------------------------------------------------------
+
+int code(pk::Status status) { return static_cast<int>(status); }
+
+struct AlignedDelete {
+    void operator()(unsigned char* block) const { ::operator delete(block, std::align_val_t(pk::pack_bytes)); }
+};
+
+class PyLearner {
+  public:
+    static constexpr int unsuited = -1;
+
+    PyLearner(const std::string& learner, bool doubles, const std::string& level, const Settings& settings)
+        : settings_(settings) {
+        const Table& table = table_of(level, doubles);
+        const pk::Config config = settings_.get();
+        pk::Status status = pk::Status::ok;
+        if (!table.bytes(learner.c_str(), config, size_, status)) throw nb::value_error("unknown learner");
+        if (status == pk::Status::ok) {
+            block_.reset(static_cast<unsigned char*>(::operator new(size_, std::align_val_t(pk::pack_bytes))));
+            (void)table.make(learner.c_str(), config, block_.get(), size_, engine_, status);
+        }
+        if (status != pk::Status::ok) throw nb::value_error(pk::describe(status).sentence);
+    }
+
+    std::size_t nbytes() const { return size_; }
+    void set_labels(double negative, double positive) { negative_ = negative, positive_ = positive; }
+    std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
+
+    // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted first.
+    int learn_dense(nb::handle X, nb::handle y, nb::handle scores) {
+        const View x(X, false);
+        Rows rows;
+        if (!dense(x, rows)) return unsuited;
+        return learn(rows, y, scores);
+    }
+    int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle scores) {
+        const View v(values, false), c(columns, false), s(starts, false);
+        Rows rows;
+        if (!sparse(v, c, s, rows)) return unsuited;
+        return learn(rows, y, scores);
+    }
+    int score_dense(nb::handle X, nb::handle scores) {
+        const View x(X, false);
+        Rows rows;
+        if (!dense(x, rows)) return unsuited;
+        return score(rows, scores);
+    }
+    int score_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle scores) {
+        const View v(values, false), c(columns, false), s(starts, false);
+        Rows rows;
+        if (!sparse(v, c, s, rows)) return unsuited;
+        return score(rows, scores);
+    }
+
+    nb::dict tally() {
+        const Guard guard(*this);
+        const pk::Tally& t = engine_->tally();
+        nb::dict d;
+        d["rounds"] = t.rounds;
+        d["mistakes"] = t.mistakes;
+        d["cumulative_loss"] = t.loss;
+        d["additions"] = t.additions;
+        d["proxies"] = t.proxies;
+        d["removals"] = t.removals;
+        d["archived"] = t.archived;
+        d["overflowed"] = t.overflowed;
+        return d;
+    }
+    nb::list report() {
+        const Guard guard(*this);
+        nb::list kernels;
+        for (std::size_t i = 0; i < settings_.kernels.size(); ++i) {
+            const pk::KernelReport r = engine_->report(i);
+            nb::dict d;
+            d["weight"] = r.weight;
+            d["norm"] = r.norm;
+            d["alignment"] = r.alignment;
+            d["stored"] = r.stored;
+            d["additions"] = r.additions;
+            d["proxies"] = r.proxies;
+            d["removals"] = r.removals;
+            kernels.append(d);
+        }
+        return kernels;
+    }
+    bool frequencies(nb::handle out) {
+        const View o(out, true);
+        if (!o.has(2, "d") || o.size(0) != settings_.config.budget || o.size(1) != settings_.config.features) return false;
+        return engine_->frequencies(o.data<double>());
+    }
+
+    std::size_t state_bytes() const { return engine_->state_bytes(); }
+    nb::bytes save() {
+        const Guard guard(*this);
+        std::vector<unsigned char> bytes(engine_->state_bytes());
+        engine_->save(bytes.data());
+        return nb::bytes(bytes.data(), bytes.size());
+    }
+    int load(const nb::bytes& bytes) {
+        const Guard guard(*this);
+        return code(engine_->load(static_cast<const unsigned char*>(bytes.data()), bytes.size()));
+    }
+
+  private:
+    // One caller at a time: a learner is not made to be shared, and a silent mix-up is worse than an error.
+    class Guard {
+      public:
+        explicit Guard(PyLearner& owner) : busy_(owner.busy_) {
+            if (busy_.test_and_set(std::memory_order_acquire))
+                throw std::runtime_error("this learner is in use by another thread: give each thread its own, or use a lock");
+        }
+        ~Guard() { busy_.clear(std::memory_order_release); }
+        Guard(const Guard&) = delete;
+        Guard& operator=(const Guard&) = delete;
+
+      private:
+        std::atomic_flag& busy_;
+    };
+
+    bool dense(const View& x, Rows& rows) const {
+        if (!x.has(2, "fd") || x.size(1) != settings_.config.features) return false;
+        rows.values = x.data<const void>();
+        rows.doubles = x.format() == 'd';
+        rows.count = x.size(0);
+        rows.features = x.size(1);
+        return true;
+    }
+    bool sparse(const View& v, const View& c, const View& s, Rows& rows) const {
+        if (!v.has(1, "fd") || !c.has(1, "il") || c.item() != 4 || !s.has(1, "lq") || s.item() != 8) return false;
+        rows.values = v.data<const void>();
+        rows.doubles = v.format() == 'd';
+        rows.columns = c.data<const std::int32_t>();
+        rows.starts = s.data<const std::int64_t>();
+        if (s.size(0) < 1 || rows.starts[0] != 0 || v.size(0) != c.size(0)) return false;
+        rows.count = s.size(0) - 1;
+        rows.features = settings_.config.features;
+        for (std::size_t r = 0; r < rows.count; ++r)
+            if (rows.starts[r] > rows.starts[r + 1]) return false;
+        // An empty CSR matrix may have no columns array to point at; its rows are sparse all the same.
+        static const std::int32_t none = 0;
+        if (!rows.columns) rows.columns = &none;
+        return static_cast<std::size_t>(rows.starts[rows.count]) <= v.size(0);
+    }
+
+    int learn(const Rows& rows, nb::handle y, nb::handle scores) {
+        const View labels(y, false), out(scores, true);
+        if (!labels.has(1, label_formats) || labels.size(0) != rows.count) return unsuited;
+        if (!out.has(1, "d") || out.size(0) != rows.count) return unsuited;
+        const Guard guard(*this);
+        signed char few[64];
+        std::vector<signed char> many(rows.count > sizeof few ? rows.count : 0);
+        signed char* signs = many.empty() ? few : many.data();
+        if (!to_signs(labels, negative_, positive_, signs, fault_.row)) return code(pk::Status::label_unknown);
+        return run(rows, [&](const Rows& r) { engine_->learn(r, signs, out.data<double>()); });
+    }
+    int score(const Rows& rows, nb::handle scores) {
+        const View out(scores, true);
+        if (!out.has(1, "d") || out.size(0) != rows.count) return unsuited;
+        const Guard guard(*this);
+        return run(rows, [&](const Rows& r) { engine_->score(r, out.data<double>()); });
+    }
+
+    // Checks the whole block before any of it is used. A single row is done before another thread could get the lock.
+    template <class F>
+    int run(const Rows& rows, F&& f) {
+        const auto work = [&] {
+            const pk::Status status = engine_->check(rows, fault_);
+            if (status == pk::Status::ok) f(rows);
+            return code(status);
+        };
+        if (rows.count <= 1) return work();
+        const nb::gil_scoped_release release;
+        return work();
+    }
+
+    Settings settings_;
+    std::size_t size_ = 0;
+    std::unique_ptr<unsigned char, AlignedDelete> block_;
+    Engine* engine_ = nullptr;
+    double negative_ = -1.0, positive_ = 1.0;
+    Fault fault_;
+    std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+};
+
+// ---- functions ------------------------------------------------------------------------------------------------------
+
+// (bytes, status) of a learner that is not built.
+std::tuple<std::size_t, int> bytes_of(const std::string& learner, bool doubles, const Settings& settings) {
+    std::size_t bytes = 0;
+    pk::Status status = pk::Status::ok;
+    if (!table_of("", doubles).bytes(learner.c_str(), settings.get(), bytes, status)) throw nb::value_error("unknown learner");
+    return {bytes, code(status)};
+}
+
+std::tuple<std::string, std::string> describe(int status) {
+    const pk::StatusText text = pk::describe(static_cast<pk::Status>(status));
+    return {text.subject, text.sentence};
+}
+
+std::tuple<bool, double, double> loss_constants(const std::string& name) {
+    return pk::with_loss(loss_of(name), [](auto loss) { return std::tuple<bool, double, double>(loss.smooth, loss.G1, loss.G2); });
+}
+std::tuple<double, double> loss_at(const std::string& name, double u, double y) {
+    const pk::LossPoint point = pk::loss_at(loss_of(name), u, y);
+    return {point.value, point.derivative};
+}
+
+void elementary(const std::string& function, bool doubles, const std::string& level, nb::handle in, nb::handle out) {
+    const View i(in, false), o(out, true);
+    if (!i.has(1, "d") || !o.has(1, "d") || i.size(0) != o.size(0)) throw nb::value_error("two float64 vectors of equal length");
+    if (!table_of(level, doubles).elementary(function.c_str(), i.data<double>(), o.data<double>(), i.size(0)))
+        throw nb::value_error("unknown function");
+}
+
+void kernel_values(const Settings& settings, bool doubles, const std::string& level, nb::handle metric, nb::handle out) {
+    const View i(metric, false), o(out, true);
+    if (!i.has(1, "d") || !o.has(2, "d") || o.size(0) != settings.kernels.size() || o.size(1) != i.size(0))
+        throw nb::value_error("a float64 vector and a float64 matrix with one row per kernel");
+    table_of(level, doubles).kernel_values(settings.get(), i.data<double>(), o.data<double>(), i.size(0));
+}
+
+double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_t features, std::size_t stored, bool doubles,
+                 const std::string& level) {
+    const View x(X, false), c(columns, false), s(starts, false);
+    Rows rows;
+    const bool is_sparse = !columns.is_none();
+    if (!x.has(is_sparse ? 1 : 2, "fd")) throw nb::value_error("float32 or float64 rows");
+    rows.values = x.data<const void>();
+    rows.doubles = x.format() == 'd';
+    rows.features = features;
+    rows.count = is_sparse ? s.size(0) - 1 : x.size(0);
+    if (is_sparse) {
+        rows.columns = c.data<const std::int32_t>();
+        rows.starts = s.data<const std::int64_t>();
+    }
+    const Table& table = table_of(level, doubles);
+    const double needed = table.bare_pass(rows, stored, nullptr, 0);
+    const auto size = static_cast<std::size_t>(-needed);
+    std::unique_ptr<unsigned char, AlignedDelete> block(
+        static_cast<unsigned char*>(::operator new(size, std::align_val_t(pk::pack_bytes))));
+    const nb::gil_scoped_release release;
+    return table.bare_pass(rows, stored, block.get(), size);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    m.doc() = "Compiled core of pocketkernel.";
+    m.attr("UNSUITED") = PyLearner::unsuited;
+    m.def("levels", levels, "Levels that this machine can run, slowest first.");
+    m.def("describe", describe, "status"_a, "(subject, sentence) of a status.");
+    m.def("bytes_of", bytes_of, "learner"_a, "doubles"_a, "settings"_a, "(bytes, status) of a learner before it is built.");
+    m.def("loss_constants", loss_constants, "name"_a, "(smooth, G1, G2)");
+    m.def("loss_at", loss_at, "name"_a, "u"_a, "y"_a, "(value, derivative)");
+    m.def("elementary", elementary, "function"_a, "doubles"_a, "level"_a, "x"_a, "out"_a);
+    m.def("kernel_values", kernel_values, "settings"_a, "doubles"_a, "level"_a, "metric"_a, "out"_a);
+    m.def("bare_pass", bare_pass, "x"_a, "columns"_a.none(), "starts"_a.none(), "features"_a, "stored"_a, "doubles"_a, "level"_a);
+
+    nb::class_<Settings>(m, "Settings")
+        .def(nb::init<>())
+        .def("add_kernel", [](Settings& s, const std::string& family, double parameter) {
+            s.kernels.push_back({family_of(family), parameter});
+        })
+        .def("set_loss", [](Settings& s, const std::string& name) { s.config.loss = loss_of(name); })
+        .def("set_removal", [](Settings& s, bool half) { s.config.removal = half ? pk::Removal::half : pk::Removal::restart; })
+        .def_prop_rw("features", [](const Settings& s) { return s.config.features; }, [](Settings& s, std::size_t v) { s.config.features = v; })
+        .def_prop_rw("budget", [](const Settings& s) { return s.config.budget; }, [](Settings& s, std::size_t v) { s.config.budget = v; })
+        .def_prop_rw("reservoir", [](const Settings& s) { return s.config.reservoir; }, [](Settings& s, std::size_t v) { s.config.reservoir = v; })
+        .def_prop_rw("step", [](const Settings& s) { return s.config.step; }, [](Settings& s, double v) { s.config.step = v; })
+        .def_prop_rw("norm_bound", [](const Settings& s) { return s.config.norm_bound; }, [](Settings& s, double v) { s.config.norm_bound = v; })
+        .def_prop_rw("horizon", [](const Settings& s) { return s.config.horizon; }, [](Settings& s, double v) { s.config.horizon = v; })
+        .def_prop_rw("nu", [](const Settings& s) { return s.config.nu; }, [](Settings& s, double v) { s.config.nu = v; })
+        .def_prop_rw("rate", [](const Settings& s) { return s.config.rate; }, [](Settings& s, double v) { s.config.rate = v; })
+        .def_prop_rw("regularization", [](const Settings& s) { return s.config.regularization; }, [](Settings& s, double v) { s.config.regularization = v; })
+        .def_prop_rw("seed", [](const Settings& s) { return s.config.seed; }, [](Settings& s, std::uint64_t v) { s.config.seed = v; });
+
+    nb::class_<PyLearner>(m, "Learner")
+        .def(nb::init<const std::string&, bool, const std::string&, const Settings&>(), "learner"_a, "doubles"_a, "level"_a, "settings"_a)
+        .def_prop_ro("nbytes", &PyLearner::nbytes)
+        .def_prop_ro("fault", &PyLearner::fault)
+        .def("set_labels", &PyLearner::set_labels, "negative"_a, "positive"_a)
+        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a, "scores"_a)
+        .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "scores"_a)
+        .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a)
+        .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a)
+        .def("tally", &PyLearner::tally)
+        .def("report", &PyLearner::report)
+        .def("frequencies", &PyLearner::frequencies, "out"_a)
+        .def_prop_ro("state_bytes", &PyLearner::state_bytes)
+        .def("save", &PyLearner::save)
+        .def("load", &PyLearner::load, "state"_a);
+}

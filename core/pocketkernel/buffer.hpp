@@ -1,0 +1,240 @@
+// Buffer: up to `capacity` stored rows in order of arrival, and the one pass over them that every learner is made of.
+//
+// Rows sit in tiles of W (the lanes of a pack); in a tile the W values of a column are neighbours:
+//   value(row j, column k) = values[((j / W) d + k) W + j % W]
+// so a pass reads memory front to back with one row per lane, and a sparse query reads its own columns only.
+// Rows beyond size() are zero. No coefficients here: those belong to a Hypothesis.
+#pragma once
+
+#include "kernels/bank.hpp"
+#include "row.hpp"
+
+POCKETKERNEL_BEGIN
+
+template <class T>
+class Buffer {
+  public:
+    static constexpr std::size_t W = lanes_of<T>;
+
+    Buffer() = default;
+    Buffer(Arena& arena, std::size_t capacity, std::size_t features, RowNorms norms)
+        : capacity_(capacity), features_(features), norms_(norms),
+          values_(arena.take<T>(padded<T>(capacity) * features)),
+          norm2_(arena.take<double>(norms.squared ? padded<T>(capacity) : 0)),
+          norm1_(arena.take<double>(norms.l1 ? padded<T>(capacity) : 0)), size_(arena.take<std::uint64_t>(1)) {}
+
+    std::size_t size() const { return static_cast<std::size_t>(*size_); }
+    std::size_t capacity() const { return capacity_; }
+    std::size_t tiles() const { return packs_for<T>(size()); }
+    std::size_t rows_in(std::size_t tile) const { return size() - tile * W < W ? size() - tile * W : W; }
+    bool valid() const { return *size_ <= capacity_; }
+
+    void append(const Query<T>& q) {
+        const std::size_t j = size();
+        T* column0 = values_ + (j / W) * features_ * W + j % W;
+        if (q.sparse) {
+            for (std::size_t n = 0; n < q.nonzeros; ++n) column0[static_cast<std::size_t>(q.columns[n]) * W] = q.values[n];
+        } else {
+            for (std::size_t k = 0; k < features_; ++k) column0[k * W] = q.dense[k];
+        }
+        if (norms_.squared) norm2_[j] = q.norm2;
+        if (norms_.l1) norm1_[j] = q.norm1;
+        ++*size_;
+    }
+
+    // Removes rows first .. first + count - 1; the others keep their order.
+    void erase(std::size_t first, std::size_t count) {
+        const std::size_t n = size();
+        for (std::size_t j = first; j < n; ++j) {
+            const std::size_t from = j + count;
+            T* to = values_ + (j / W) * features_ * W + j % W;
+            if (from < n) {
+                const T* source = values_ + (from / W) * features_ * W + from % W;
+                for (std::size_t k = 0; k < features_; ++k) to[k * W] = source[k * W];
+            } else {
+                for (std::size_t k = 0; k < features_; ++k) to[k * W] = T(0);
+            }
+            if (norms_.squared) norm2_[j] = from < n ? norm2_[from] : 0.0;
+            if (norms_.l1) norm1_[j] = from < n ? norm1_[from] : 0.0;
+        }
+        *size_ -= count;
+    }
+
+    // Stored row j as a query, through the given scratch.
+    Query<T> query(std::size_t j, QueryScratch<T>& scratch) const {
+        const T* column0 = values_ + (j / W) * features_ * W + j % W;
+        T* row = scratch.row();
+        for (std::size_t k = 0; k < features_; ++k) row[k] = column0[k * W];
+        return scratch.read(Row<T>{row});
+    }
+
+    // Calls visit(tile, metrics) for groups of consecutive tiles, in order; metrics is a Metrics<T, G> for G tiles.
+    template <class Visit>
+    void for_each_tile(const MetricSet& wanted, const Query<T>& q, Visit&& visit) const {
+        constexpr std::size_t G = 4;
+        const std::size_t tiles = this->tiles();
+        std::size_t t = 0;
+        for (; t + G <= tiles; t += G) visit(t, measure<G>(wanted, q, t));
+        for (; t < tiles; ++t) visit(t, measure<1>(wanted, q, t));
+    }
+
+  private:
+    template <std::size_t G>
+    Metrics<T, G> measure(const MetricSet& wanted, const Query<T>& q, std::size_t tile) const {
+        Metrics<T, G> m;
+        if (q.sparse) {
+            if (wanted[Metric::squared_distance] || wanted[Metric::cosine]) sparse_products(wanted, q, tile, m);
+            if (wanted[Metric::l1_distance]) sparse_l1(q, tile, at<G>(m, Metric::l1_distance));
+        } else {
+            if (wanted[Metric::squared_distance]) dense_squares(q, tile, at<G>(m, Metric::squared_distance));
+            if (wanted[Metric::l1_distance]) dense_l1(q, tile, at<G>(m, Metric::l1_distance));
+            if (wanted[Metric::cosine]) dense_cosine(q, tile, at<G>(m, Metric::cosine));
+        }
+        return m;
+    }
+
+    template <std::size_t G>
+    static Pack<T> (&at(Metrics<T, G>& m, Metric metric))[G] {
+        return m.of[static_cast<std::size_t>(metric)];
+    }
+
+    Pack<T> column(std::size_t tile, std::size_t k) const { return Pack<T>::load(values_ + (tile * features_ + k) * W); }
+
+    template <std::size_t G>
+    void dense_squares(const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
+        Pack<T> total[G];
+        for (std::size_t g = 0; g < G; ++g) total[g] = Pack<T>(T(0));
+        for (std::size_t k = 0; k < features_; ++k) {
+            const Pack<T> x(q.dense[k]);
+            for (std::size_t g = 0; g < G; ++g) {
+                const Pack<T> difference = column(tile + g, k) - x;
+                total[g] += difference * difference;
+            }
+        }
+        for (std::size_t g = 0; g < G; ++g) out[g] = total[g];
+    }
+
+    template <std::size_t G>
+    void dense_l1(const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
+        for (std::size_t g = 0; g < G; ++g) out[g] = Pack<T>(T(0));
+        for (std::size_t k = 0; k < features_; ++k) {
+            const Pack<T> x(q.dense[k]);
+            for (std::size_t g = 0; g < G; ++g) out[g] += absolute(column(tile + g, k) - x);
+        }
+    }
+
+    template <std::size_t G>
+    void dense_cosine(const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
+        for (std::size_t g = 0; g < G; ++g) {
+            Wide<T> product = Wide<T>::zero();
+            for (std::size_t k = 0; k < features_; ++k) add_product(product, tile + g, k, q.dense[k]);
+            out[g] = cosine(product, tile + g, q.norm2);
+        }
+    }
+
+    // u'v over the query's nonzeros gives both |u - v|^2 = |u|^2 + |v|^2 - 2u'v and the cosine. It is summed in double
+    // precision: the difference of nearly equal norms is what the narrow kernels see.
+    template <std::size_t G>
+    void sparse_products(const MetricSet& wanted, const Query<T>& q, std::size_t tile, Metrics<T, G>& m) const {
+        for (std::size_t g = 0; g < G; ++g) {
+            Wide<T> product = Wide<T>::zero();
+            for (std::size_t n = 0; n < q.nonzeros; ++n)
+                add_product(product, tile + g, static_cast<std::size_t>(q.columns[n]), q.values[n]);
+            if (wanted[Metric::squared_distance]) {
+                Wide<T> squares = Wide<T>::load(norm2_ + (tile + g) * W);
+                for (std::size_t i = 0; i < Wide<T>::parts; ++i)
+                    squares.p[i] = larger((squares.p[i] + Pack<double>(q.norm2)) - (product.p[i] + product.p[i]),
+                                          Pack<double>(0.0));
+                at<G>(m, Metric::squared_distance)[g] = narrow(squares);
+            }
+            if (wanted[Metric::cosine]) at<G>(m, Metric::cosine)[g] = cosine(product, tile + g, q.norm2);
+        }
+    }
+
+    template <std::size_t G>
+    void sparse_l1(const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
+        for (std::size_t g = 0; g < G; ++g) {
+            // |u - v|_1 = |u|_1 + |v|_1 + sum over the nonzeros of v of |u_k - v_k| - |u_k| - |v_k|.
+            Wide<T> total = Wide<T>::load(norm1_ + (tile + g) * W);
+            for (std::size_t i = 0; i < Wide<T>::parts; ++i) total.p[i] += Pack<double>(q.norm1);
+            for (std::size_t n = 0; n < q.nonzeros; ++n) {
+                const Wide<T> stored = widen(column(tile + g, static_cast<std::size_t>(q.columns[n])));
+                const Pack<double> x(static_cast<double>(q.values[n]));
+                for (std::size_t i = 0; i < Wide<T>::parts; ++i)
+                    total.p[i] += absolute(stored.p[i] - x) - (absolute(stored.p[i]) + absolute(x));
+            }
+            for (std::size_t i = 0; i < Wide<T>::parts; ++i) total.p[i] = larger(total.p[i], Pack<double>(0.0));
+            out[g] = narrow(total);
+        }
+    }
+
+    void add_product(Wide<T>& product, std::size_t tile, std::size_t k, T x) const {
+        const Wide<T> stored = widen(column(tile, k));
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i) product.p[i] += stored.p[i] * Pack<double>(static_cast<double>(x));
+    }
+
+    Pack<T> cosine(const Wide<T>& product, std::size_t tile, double norm2) const {
+        const Pack<double> zero(0.0), one(1.0);
+        const Wide<T> stored = Wide<T>::load(norm2_ + tile * W);
+        Wide<T> out;
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i) {
+            const Pack<double> scale = square_root(stored.p[i] * Pack<double>(norm2));
+            const Pack<double> ratio = product.p[i] / select(scale == zero, one, scale);
+            const Pack<double> both_zero(norm2 == 0.0 ? 1.0 : 0.0);
+            const Pack<double> of_zero = select(stored.p[i] == zero, both_zero, zero);
+            out.p[i] = select(scale == zero, of_zero, larger(smaller(ratio, one), zero - one));
+        }
+        return narrow(out);
+    }
+
+    std::size_t capacity_ = 0, features_ = 0;
+    RowNorms norms_;
+    T* values_ = nullptr;
+    double* norm2_ = nullptr;
+    double* norm1_ = nullptr;
+    std::uint64_t* size_ = nullptr;
+};
+
+// The stored row nearest to a query, found during the pass: the best of each lane, folded at the end.
+template <class T>
+class Nearest {
+  public:
+    struct Answer {
+        std::size_t row;
+        double farness;
+    };
+
+    void reset() {
+        farness_ = Pack<T>(std::numeric_limits<T>::infinity());
+        tile_ = Pack<T>(T(0));
+    }
+
+    // `rows` is how many of the tile's lanes hold a row.
+    void offer(Pack<T> farness, std::size_t tile, std::size_t rows) {
+        if (rows < lanes_of<T>) {
+            T lane[lanes_of<T>];
+            farness.store(lane);
+            for (std::size_t l = rows; l < lanes_of<T>; ++l) lane[l] = std::numeric_limits<T>::infinity();
+            farness = Pack<T>::load(lane);
+        }
+        const Mask<T> nearer = farness < farness_;
+        tile_ = select(nearer, Pack<T>(static_cast<T>(tile)), tile_);
+        farness_ = smaller(farness, farness_);
+    }
+
+    // Ties go to the oldest row.
+    Answer answer() const {
+        T farness[lanes_of<T>], tile[lanes_of<T>];
+        farness_.store(farness);
+        tile_.store(tile);
+        std::size_t best = 0;
+        for (std::size_t l = 1; l < lanes_of<T>; ++l)
+            if (farness[l] < farness[best] || (farness[l] == farness[best] && tile[l] < tile[best])) best = l;
+        return {static_cast<std::size_t>(tile[best]) * lanes_of<T> + best, static_cast<double>(farness[best])};
+    }
+
+  private:
+    Pack<T> farness_, tile_;
+};
+
+POCKETKERNEL_END

@@ -1,0 +1,61 @@
+// What a learner is built from: plain numbers, the same struct for every learner; each reads its own fields.
+//
+// These types carry no code and are shared by all levels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pocketkernel {
+
+enum class Family : std::uint32_t { gaussian, laplacian, polynomial, linear };
+enum class Loss : std::uint32_t { hinge, logistic, smooth_hinge };
+enum class Removal : std::uint32_t { half, restart };
+
+struct KernelSpec {
+    Family family;
+    double parameter;  // gaussian: sigma; laplacian: s; polynomial: degree; linear: unused
+};
+
+inline constexpr std::size_t max_kernels = 32;
+
+struct Config {
+    std::size_t features = 0;      // d, columns of a row
+    std::size_t budget = 0;        // B, stored examples (per kernel for M-OMD-H); D, frequencies, for Raker
+    std::size_t kernel_count = 0;  // K
+    const KernelSpec* kernels = nullptr;  // the caller's; a learner keeps its own copy
+    Loss loss = Loss::logistic;
+    Removal removal = Removal::half;
+    double step = 1.0;            // c of lambda = c U / sqrt(B); the factor of LKMBooks' step
+    double norm_bound = 1.0;      // U
+    std::size_t reservoir = 10;   // M
+    double horizon = 1e9;         // T
+    double nu = 0.5;              // LKMBooks
+    double rate = 0.1;            // eta of Raker
+    double regularization = 0.0;  // mu of Raker
+    std::uint64_t seed = 0;
+};
+
+// What a learner has done so far; the per-kernel part is read through Learner::kernel_report.
+struct Tally {
+    std::uint64_t rounds = 0;
+    std::uint64_t mistakes = 0;
+    double loss = 0.0;             // cumulative loss of the aggregated score
+    std::uint64_t additions = 0;   // examples stored (summed over kernels)
+    std::uint64_t proxies = 0;     // steps taken at a stored neighbour instead
+    std::uint64_t removals = 0;    // times a buffer was halved or restarted
+    std::uint64_t archived = 0;    // examples that entered the reservoir
+    std::uint64_t overflowed = 0;  // archived examples that had to be dropped
+};
+
+struct KernelReport {
+    double weight;             // p_i
+    double norm;               // |f_i| (|f'_i| for M-OMD-H)
+    double alignment;          // A_i of M-OMD-H, else 0
+    std::uint64_t stored;      // examples in its buffer
+    std::uint64_t additions;   // as in Tally, for this kernel
+    std::uint64_t proxies;
+    std::uint64_t removals;
+};
+
+}  // namespace pocketkernel

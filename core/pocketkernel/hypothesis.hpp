@@ -1,0 +1,67 @@
+// Hypothesis: f = scale * sum_j a_j kappa(x_j, .), with its squared RKHS norm kept up to date.
+//
+// Projection onto the ball of radius U changes the scale only, not the coefficients; when the scale has become small
+// it is folded into them. Here: the numbers that go with a function, and the coefficient vectors over a buffer.
+// Not here: the rows, and any kernel.
+#pragma once
+
+#include "arena.hpp"
+
+POCKETKERNEL_BEGIN
+
+struct Hypothesis {
+    double scale;
+    double norm2;  // |f|^2
+
+    // f <- f U / |f| if |f| > U. Answers the factor that f was multiplied by.
+    double project(double U) {
+        if (norm2 <= U * U) return 1.0;
+        const double factor = U / std::sqrt(norm2);
+        scale *= factor;
+        norm2 = U * U;
+        return factor;
+    }
+    bool valid() const { return scale > 0.0 && scale <= 1.0 && norm2 >= 0.0 && norm2 < std::numeric_limits<double>::infinity(); }
+    bool wants_folding() const { return scale < 0x1p-16; }
+};
+
+// `functions` vectors of one coefficient per stored row; entries beyond the rows in use are zero.
+template <class T>
+class Coefficients {
+  public:
+    Coefficients() = default;
+    Coefficients(Arena& arena, std::size_t functions, std::size_t capacity)
+        : functions_(functions), stride_(padded<T>(capacity)), values_(arena.take<T>(functions * stride_)) {}
+
+    T* of(std::size_t i) { return values_ + i * stride_; }
+    const T* of(std::size_t i) const { return values_ + i * stride_; }
+    Pack<T> pack(std::size_t i, std::size_t tile) const { return Pack<T>::load(of(i) + tile * lanes_of<T>); }
+
+    // Forgets entries first .. first + count - 1 of `size` in function i; the others keep their order.
+    void erase(std::size_t i, std::size_t first, std::size_t count, std::size_t size) {
+        T* a = of(i);
+        for (std::size_t j = first; j < size; ++j) a[j] = j + count < size ? a[j + count] : T(0);
+    }
+
+    void scale(std::size_t i, double factor) {
+        T* a = of(i);
+        for (std::size_t j = 0; j < stride_; ++j) a[j] = static_cast<T>(static_cast<double>(a[j]) * factor);
+    }
+
+    // Zeroes the first `size` entries of every function, up to a whole pack.
+    void clear(std::size_t size) {
+        for (std::size_t i = 0; i < functions_; ++i) std::memset(of(i), 0, padded<T>(size) * sizeof(T));
+    }
+
+    bool finite() const {
+        for (std::size_t n = 0; n < functions_ * stride_; ++n)
+            if (!(absolute(values_[n]) < std::numeric_limits<T>::infinity())) return false;
+        return true;
+    }
+
+  private:
+    std::size_t functions_ = 0, stride_ = 0;
+    T* values_ = nullptr;
+};
+
+POCKETKERNEL_END

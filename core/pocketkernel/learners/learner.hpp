@@ -1,0 +1,186 @@
+// What all learners have in common: configuration, kernels, counters, random numbers, scratch, and the state's bytes.
+//
+// A learner is a class template over T (float or double) that
+//   - says what is wrong with a Config (`check`), and lays itself out on an Arena (its constructor);
+//   - answers a score (`score`), learns a row (`learn`, which returns the score made before it learned);
+//   - reports on its kernels (`report`) and recognises an impossible state (`valid`).
+// Everything that `learn` may change lies on the arena before `end_of_state`; scratch lies behind it.
+// `make` and `bytes` below are the way to build one: in a block of the caller's, aligned to 64 bytes.
+#pragma once
+
+#include <new>
+
+#include "../buffer.hpp"
+#include "../hedge.hpp"
+#include "../hypothesis.hpp"
+#include "../losses/list.hpp"
+#include "../rng.hpp"
+#include "../state.hpp"
+
+POCKETKERNEL_BEGIN
+
+// What scoring needs besides the learner itself. Each thread that scores has its own.
+template <class T>
+struct Workspace {
+    QueryScratch<T> query;
+    Pack<T>* partial = nullptr;  // one running sum per kernel (two for M-OMD-H)
+    double* values = nullptr;    // f_i(x)
+
+    Workspace() = default;
+    Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank)
+        : query(arena, config.features, norms_for(bank.metrics(), config.features)),
+          partial(arena.take<Pack<T>>(2 * config.kernel_count)), values(arena.take<double>(2 * config.kernel_count)) {}
+};
+
+[[nodiscard]] inline Status check_common(const Config& c, bool needs_smooth_loss) {
+    if (c.features < 1 || c.features > 1000000) return Status::features_out_of_range;
+    if (c.budget < 1 || c.budget > 10000000) return Status::budget_out_of_range;
+    if (needs_smooth_loss && !is_smooth(c.loss)) return Status::loss_not_smooth;
+    return check_kernels(c);
+}
+inline bool positive(double x) { return x > 0.0 && x < std::numeric_limits<double>::infinity(); }
+
+template <class T>
+class Learner {
+  public:
+    const Config& config() const { return config_; }
+    const KernelBank<T>& bank() const { return bank_; }
+    const Tally& tally() const { return common_->tally; }
+    Workspace<T>& workspace() { return work_; }
+
+  protected:
+    struct Common {
+        Tally tally;
+        Rng rng;
+    };
+
+    Learner(const Config& config, Arena& arena)
+        : config_(config), bank_(arena, config), K_(config.kernel_count) {
+        KernelSpec* kernels = arena.take<KernelSpec>(K_);
+        if (kernels) {
+            std::memcpy(kernels, config.kernels, K_ * sizeof(KernelSpec));
+            config_.kernels = kernels;
+        }
+        state_begin_ = arena.used();
+        common_ = arena.take<Common>(1);
+    }
+
+    // Counts the round.
+    void record(double score, double y, double loss) {
+        Tally& tally = common_->tally;
+        ++tally.rounds;
+        tally.mistakes += (score >= 0.0) != (y > 0.0);
+        tally.loss += loss;
+    }
+
+    bool common_valid() const { return common_->rng.valid() && common_->tally.mistakes <= common_->tally.rounds; }
+
+    // f_i(q) = sum_j a_ij kappa_i(x_j, q) before scaling, for all kernels, in one pass; each group's nearest row on the
+    // way if `nearest` is given. Function i has the coefficients of row i, or all share row 0.
+    void pass(const Buffer<T>& buffer, const Coefficients<T>& a, bool shared, const Query<T>& q, Workspace<T>& work,
+              Nearest<T>* nearest) const {
+        for (std::size_t i = 0; i < K_; ++i) work.partial[i] = Pack<T>(T(0));
+        if (nearest)
+            for (std::size_t g = 0; g < bank_.groups(); ++g) nearest[g].reset();
+        buffer.for_each_tile(bank_.metrics(), q, [&](std::size_t tile, const auto& metrics) {
+            constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
+            if (nearest) offer_all(nearest, buffer, tile, metrics);
+            bank_.evaluate(metrics, [&](std::size_t i, const Pack<T>(&k)[G]) {
+                Pack<T> partial = work.partial[i];
+                for (std::size_t g = 0; g < G; ++g) partial += a.pack(shared ? 0 : i, tile + g) * k[g];
+                work.partial[i] = partial;
+            });
+        });
+        for (std::size_t i = 0; i < K_; ++i) work.values[i] = sum(work.partial[i]);
+    }
+
+    template <std::size_t G>
+    void offer_all(Nearest<T>* nearest, const Buffer<T>& buffer, std::size_t tile, const Metrics<T, G>& metrics) const {
+        for (std::size_t group = 0; group < bank_.groups(); ++group)
+            for (std::size_t g = 0; g < G; ++g)
+                nearest[group].offer(bank_.farness(bank_.leader_of(group), metrics, g), tile + g, buffer.rows_in(tile + g));
+    }
+
+    Config config_;
+    KernelBank<T> bank_;
+    std::size_t K_;
+    Common* common_ = nullptr;
+    Workspace<T> work_;
+
+    void end_of_state(const Arena& arena) { state_bytes_ = arena.used() - state_begin_; }
+
+  private:
+    template <class L>
+    friend std::size_t state_bytes(const L&);
+    template <class L>
+    friend void save(const L&, unsigned char*);
+    template <class L>
+    friend Status load(L&, const unsigned char*, std::size_t);
+
+    // The state begins with Common, the first piece taken.
+    unsigned char* state() const { return reinterpret_cast<unsigned char*>(common_); }
+    std::size_t state_begin_ = 0, state_bytes_ = 0;
+};
+
+// Bytes that a learner L of this configuration takes, all in all.
+template <class L>
+std::size_t bytes(const Config& config) {
+    Arena arena;
+    arena.take<L>(1);
+    L counted(config, arena);
+    return arena.used();
+}
+
+// Builds L at the front of the block. The block is used until the end, and never grown.
+template <class L>
+[[nodiscard]] Status make(const Config& config, void* block, std::size_t size, L*& learner) {
+    const Status status = L::check(config);
+    if (status != Status::ok) return status;
+    if (size < bytes<L>(config)) return Status::block_too_small;
+    Arena arena(block);
+    learner = new (arena.take<L>(1)) L(config, arena);
+    learner->reset();
+    return Status::ok;
+}
+
+template <class L>
+std::size_t state_bytes(const L& learner) {
+    return sizeof(StateHeader) + learner.state_bytes_;
+}
+
+// Writes exactly state_bytes(learner) bytes.
+template <class L>
+void save(const L& learner, unsigned char* to) {
+    Digest digest;
+    digest.add_bytes(learner.state(), learner.state_bytes_);
+    const StateHeader header{StateHeader::the_magic, StateHeader::the_version,
+                             model_digest(L::name, sizeof(typename L::Element), learner.config()),
+                             learner.state_bytes_, digest.value()};
+    std::memcpy(to, &header, sizeof header);
+    std::memcpy(to + sizeof header, learner.state(), learner.state_bytes_);
+}
+
+// Goes on from saved bytes, exactly. If they are refused the learner is untouched, or, when they carry a good checksum
+// over impossible contents, as new.
+template <class L>
+[[nodiscard]] Status load(L& learner, const unsigned char* from, std::size_t size) {
+    StateHeader header{};
+    if (size < sizeof header) return Status::state_wrong_size;
+    std::memcpy(&header, from, sizeof header);
+    if (header.magic != StateHeader::the_magic) return Status::state_foreign;
+    if (header.version > StateHeader::the_version) return Status::state_newer;
+    if (header.version != StateHeader::the_version) return Status::state_foreign;
+    if (header.model != model_digest(L::name, sizeof(typename L::Element), learner.config()))
+        return Status::state_other_model;
+    if (header.size != learner.state_bytes_ || size != state_bytes(learner)) return Status::state_wrong_size;
+    Digest digest;
+    digest.add_bytes(from + sizeof header, learner.state_bytes_);
+    if (digest.value() != header.checksum) return Status::state_damaged;
+    std::memcpy(learner.state(), from + sizeof header, learner.state_bytes_);
+    if (learner.valid()) return Status::ok;
+    std::memset(learner.state(), 0, learner.state_bytes_);
+    learner.reset();
+    return Status::state_damaged;
+}
+
+POCKETKERNEL_END

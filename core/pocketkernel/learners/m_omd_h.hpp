@@ -1,0 +1,332 @@
+// M-OMD-H: memory-bounded optimistic mirror descent for the hinge loss (SPEC 4; the paper's Algorithm 1).
+//
+//   S_i      one buffer of at most B examples for each kernel               B  config.budget
+//   V        a reservoir of M examples, S_0 the archive of all that were in V
+//   H_i      -hatgrad_i = (1/|V|) sum_{(v,w) in V} w kappa_i(v, .)          M  config.reservoir
+//   f'_i     scale_i (sum over S_i + sum over S_0), |f'_i| <= U             U  config.norm_bound
+//   f_i      f'_i + lambda H_i, the optimistic hypothesis that predicts     lambda = step U / sqrt(B)
+//   A_i      sum of D = |grad - hatgrad|^2 over the rounds with y f_i < 1
+//
+// H_i(v) and f'_i(v) for v in V are kept up to date, so <f'_i, H_i> and |H_i|^2 cost O(M) a round.
+#pragma once
+
+#include "../reservoir.hpp"
+#include "learner.hpp"
+
+POCKETKERNEL_BEGIN
+
+template <class T>
+class MOMDH : public Learner<T> {
+  public:
+    using Element = T;
+    static constexpr const char* name = "m_omd_h";
+
+    [[nodiscard]] static Status check(const Config& c) {
+        const Status status = check_common(c, false);
+        if (status != Status::ok) return status;
+        if (c.budget < 2) return Status::budget_too_small;
+        if (!positive(c.step)) return Status::step_not_positive;
+        if (!positive(c.norm_bound)) return Status::norm_bound_not_positive;
+        if (c.reservoir < 1 || c.reservoir > 10000) return Status::reservoir_out_of_range;
+        if (!(c.horizon >= 1.0 && c.horizon <= 1e18)) return Status::horizon_out_of_range;
+        return Status::ok;
+    }
+
+    // S_0 grows to M (1 + ln(T/M)) examples in expectation.
+    static std::size_t archive_capacity(const Config& c) {
+        return c.reservoir * (1 + static_cast<std::size_t>(std::ceil(logarithm(c.horizon))));
+    }
+
+    MOMDH(const Config& c, Arena& arena) : Learner<T>(c, arena) {
+        const RowNorms norms = norms_for(bank_.metrics(), c.features);
+        const std::size_t archive = archive_capacity(c);
+        hedge_ = Hedge(arena, K_);
+        V_ = Reservoir(arena, c.reservoir);
+        own_ = arena.take<Own>(K_);
+        H_at_V_ = arena.take<double>(K_ * c.reservoir);
+        f_at_V_ = arena.take<double>(K_ * c.reservoir);
+        a_ = Coefficients<T>(arena, K_, c.budget);
+        a0_ = Coefficients<T>(arena, K_, archive);
+        w_ = Coefficients<T>(arena, 1, archive);
+        S0_ = Buffer<T>(arena, archive, c.features, norms);
+        Buffer<T> buffers[max_kernels];
+        for (std::size_t i = 0; i < K_; ++i) buffers[i] = Buffer<T>(arena, c.budget, c.features, norms);
+        this->end_of_state(arena);
+        S_ = arena.take<Buffer<T>>(K_);
+        for (std::size_t i = 0; S_ && i < K_; ++i) S_[i] = buffers[i];
+        work_ = Workspace<T>(arena, c, bank_);
+        stored_ = QueryScratch<T>(arena, c.features, norms);
+        nearest_ = arena.take<Nearest<T>>(K_);
+        k0_ = Coefficients<T>(arena, K_, archive);
+        lambda_ = c.step * c.norm_bound / std::sqrt(static_cast<double>(c.budget));
+    }
+
+    void reset() {
+        common_->rng = Rng(config_.seed);
+        hedge_.reset();
+        for (std::size_t i = 0; i < K_; ++i) own_[i].f.scale = 1.0;
+    }
+
+    double score(const Query<T>& x, Workspace<T>& work) const {
+        evaluate(x, work, nullptr, nullptr);
+        return mix(work);
+    }
+
+    template <class U>
+    double learn(const Row<U>& row, double y) {
+        const Query<T> x = work_.query.read(row);
+        evaluate(x, work_, &k0_, nearest_);
+        const double score = mix(work_);
+        this->record(score, y, Hinge::at(score, y).value);
+        hedge_.update([&](std::size_t i) { return Hinge::at(optimistic(work_, i), y).value; });
+        for (std::size_t i = 0; i < K_; ++i)
+            if (y * optimistic(work_, i) < 1.0) learn_kernel(i, x, y);
+        const std::size_t slot = V_.offer(common_->tally.rounds, common_->rng);
+        if (slot < V_.slots()) enter_reservoir(slot, x, y);
+        return score;
+    }
+
+    KernelReport report(std::size_t i) const {
+        const Own& own = own_[i];
+        return {hedge_.weights()[i], std::sqrt(own.f.norm2), own.A, S_[i].size(), own.additions, own.proxies, own.removals};
+    }
+
+    bool valid() const {
+        bool good = this->common_valid() && hedge_.valid() && S0_.valid() && V_.valid(S0_.size()) && a_.finite() &&
+                    a0_.finite() && w_.finite();
+        for (std::size_t i = 0; i < K_; ++i) good = good && own_[i].f.valid() && own_[i].A >= 0.0 && S_[i].valid();
+        return good;
+    }
+
+  private:
+    using Learner<T>::K_;
+    using Learner<T>::bank_;
+    using Learner<T>::common_;
+    using Learner<T>::config_;
+    using Learner<T>::work_;
+
+    // What a kernel has for itself.
+    struct Own {
+        Hypothesis f;     // f'_i
+        double A;         // A_i
+        double H_norm2;   // |H_i|^2
+        std::uint64_t additions, proxies, removals;
+    };
+
+    // work.values[i] = f'_i(x) and work.values[K + i] = H_i(x). On the way, if wanted: kappa_i(x, .) on the archive, and
+    // the row of S_i nearest to x.
+    void evaluate(const Query<T>& x, Workspace<T>& work, Coefficients<T>* k0, Nearest<T>* nearest) const {
+        archive_pass(x, work, k0);
+        for (std::size_t i = 0; i < K_; ++i) {
+            if (nearest) nearest[i].reset();
+            work.values[i] += own_pass(i, x, nearest ? nearest + i : nullptr);
+            work.values[i] *= own_[i].f.scale;
+        }
+    }
+    double optimistic(const Workspace<T>& work, std::size_t i) const { return work.values[i] + lambda_ * work.values[K_ + i]; }
+    double mix(const Workspace<T>& work) const {
+        double f = 0.0;
+        for (std::size_t i = 0; i < K_; ++i) f += hedge_.weights()[i] * optimistic(work, i);
+        return f;
+    }
+
+    // The archive serves all kernels at once: their unscaled sums over S_0, and H_i(x).
+    void archive_pass(const Query<T>& x, Workspace<T>& work, Coefficients<T>* k0) const {
+        for (std::size_t i = 0; i < 2 * K_; ++i) work.partial[i] = Pack<T>(T(0));
+        if (k0) k0->clear(S0_.size());
+        S0_.for_each_tile(bank_.metrics(), x, [&](std::size_t tile, const auto& metrics) {
+            constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
+            bank_.evaluate(metrics, [&](std::size_t i, const Pack<T>(&k)[G]) {
+                for (std::size_t g = 0; g < G; ++g) {
+                    work.partial[i] += a0_.pack(i, tile + g) * k[g];
+                    work.partial[K_ + i] += w_.pack(0, tile + g) * k[g];
+                    if (k0) k[g].store(k0->of(i) + (tile + g) * lanes_of<T>);
+                }
+            });
+        });
+        const double members = static_cast<double>(V_.size() > 0 ? V_.size() : 1);
+        for (std::size_t i = 0; i < K_; ++i) {
+            work.values[i] = sum(work.partial[i]);
+            work.values[K_ + i] = sum(work.partial[K_ + i]) / members;
+        }
+    }
+
+    // Kernel i's unscaled sum over its own buffer.
+    double own_pass(std::size_t i, const Query<T>& x, Nearest<T>* nearest) const {
+        return single_pass(i, S_[i], a_.of(i), x, [&](std::size_t tile, const auto& metrics, const auto&) {
+            constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
+            for (std::size_t g = 0; nearest && g < G; ++g)
+                nearest->offer(bank_.farness(i, metrics, g), tile + g, S_[i].rows_in(tile + g));
+        });
+    }
+
+    // f'_i(x), from scratch; kappa_i(x, .) on the archive is left in k0.
+    double value_of(std::size_t i, const Query<T>& x, T* k0) const {
+        const double archived = single_pass(i, S0_, a0_.of(i), x, [&](std::size_t tile, const auto& metrics, const auto& k) {
+            constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
+            for (std::size_t g = 0; k0 && g < G; ++g) k[g].store(k0 + (tile + g) * lanes_of<T>);
+        });
+        return own_[i].f.scale * (archived + own_pass(i, x, nullptr));
+    }
+
+    template <class Visit>
+    double single_pass(std::size_t i, const Buffer<T>& buffer, const T* a, const Query<T>& x, Visit&& visit) const {
+        Pack<T> partial(T(0));
+        buffer.for_each_tile(bank_.metrics_of(i), x, [&](std::size_t tile, const auto& metrics) {
+            constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
+            Pack<T> k[G];
+            bank_.evaluate_one(i, metrics, k);
+            for (std::size_t g = 0; g < G; ++g) partial += Pack<T>::load(a + (tile + g) * lanes_of<T>) * k[g];
+            visit(tile, metrics, k);
+        });
+        return sum(partial);
+    }
+
+    // Step 2 of the round for a kernel with y f_i(x) < 1.
+    void learn_kernel(std::size_t i, const Query<T>& x, double y) {
+        Own& own = own_[i];
+        const double H_at_x = work_.values[K_ + i];
+        const double D = larger(1.0 - 2.0 * y * H_at_x + own.H_norm2, 0.0);
+        own.A += D;
+        const double gamma = D / std::sqrt(1.0 + own.A);
+        const typename Nearest<T>::Answer near = nearest_[i].answer();
+        if (S_[i].size() > 0 && bank_.distance2(i, near.farness) <= gamma * gamma) {
+            const double at = value_of(i, S_[i].query(near.row, stored_), k0_.of(i));
+            step(i, near.row, lambda_ * y, at, 0.0, 0.0);
+            ++own.proxies;
+            ++common_->tally.proxies;
+            return;
+        }
+        const double P = D / (D + own.H_norm2);
+        if (!(common_->rng.uniform() < P)) {
+            // Deviation: the paper's listing omits this step; its proof (case 2) takes it.
+            step(i, nowhere, 0.0, 0.0, 0.0, lambda_);
+            return;
+        }
+        double at = work_.values[i];
+        if (S_[i].size() == config_.budget) {
+            remove(i);
+            at = value_of(i, x, nullptr);
+        }
+        const std::size_t j = S_[i].size();
+        S_[i].append(x);
+        step(i, j, lambda_ * y / P, at, H_at_x, lambda_ * (1.0 - 1.0 / P));
+        ++own.additions;
+        ++common_->tally.additions;
+    }
+
+    // f'_i += s kappa_i(z, .) + r H_i, then the projection. z is row j of S_i, f'_i(z) and H_i(z) are given, and k0_ holds
+    // kappa_i(z, .) on the archive.
+    void step(std::size_t i, std::size_t j, double s, double f_at_z, double H_at_z, double r) {
+        Own& own = own_[i];
+        const std::size_t members = V_.size();
+        double* f_at = f_at_V_ + i * V_.slots();
+        const double* H_at = H_at_V_ + i * V_.slots();
+        double f_dot_H = 0.0;
+        for (std::size_t v = 0; v < members; ++v) {
+            const std::size_t place = V_.place(v);
+            f_dot_H += static_cast<double>(w_.of(0)[place]) * f_at[v];
+            f_at[v] += r * H_at[v];
+            if (j != nowhere) f_at[v] += s * static_cast<double>(k0_.of(i)[place]);
+            if (r != 0.0) add(a0_.of(i)[place], r * static_cast<double>(w_.of(0)[place]) / (static_cast<double>(members) * own.f.scale));
+        }
+        if (members > 0) f_dot_H /= static_cast<double>(members);
+        if (j != nowhere) add(a_.of(i)[j], s / own.f.scale);
+        own.f.norm2 = larger(own.f.norm2 + 2.0 * (s * f_at_z + r * f_dot_H) + s * s + 2.0 * s * r * H_at_z + r * r * own.H_norm2, 0.0);
+        project(i);
+    }
+    static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+
+    static void add(T& coefficient, double s) { coefficient = static_cast<T>(static_cast<double>(coefficient) + s); }
+
+    void project(std::size_t i) {
+        const double factor = own_[i].f.project(config_.norm_bound);
+        if (factor == 1.0) return;
+        for (std::size_t v = 0; v < V_.size(); ++v) f_at_V_[i * V_.slots() + v] *= factor;
+        if (own_[i].f.wants_folding()) fold(i);
+    }
+
+    void fold(std::size_t i) {
+        a_.scale(i, own_[i].f.scale);
+        a0_.scale(i, own_[i].f.scale);
+        own_[i].f.scale = 1.0;
+    }
+
+    // Drops the newest half of S_i, or everything; what the archive carries stays.
+    void remove(std::size_t i) {
+        const std::size_t size = S_[i].size();
+        const std::size_t dropped = config_.removal == Removal::half ? config_.budget / 2 : config_.budget;
+        a_.erase(i, size - dropped, dropped, size);
+        S_[i].erase(size - dropped, dropped);
+        recompute(i);
+        ++own_[i].removals;
+        ++common_->tally.removals;
+    }
+
+    // |f'_i|^2 and f'_i on V afresh, then the projection.
+    void recompute(std::size_t i) {
+        fold(i);
+        double norm2 = 0.0;
+        for (std::size_t j = 0; j < S_[i].size(); ++j)
+            norm2 += static_cast<double>(a_.of(i)[j]) * value_of(i, S_[i].query(j, stored_), nullptr);
+        for (std::size_t j = 0; j < S0_.size(); ++j) {
+            const double at = value_of(i, S0_.query(j, stored_), nullptr);
+            norm2 += static_cast<double>(a0_.of(i)[j]) * at;
+            for (std::size_t v = 0; v < V_.size(); ++v)
+                if (V_.place(v) == j) f_at_V_[i * V_.slots() + v] = at;
+        }
+        own_[i].f.norm2 = larger(norm2, 0.0);
+        project(i);
+    }
+
+    void enter_reservoir(std::size_t slot, const Query<T>& x, double y) {
+        if (slot < V_.size()) w_.of(0)[V_.place(slot)] = T(0);
+        if (S0_.size() == S0_.capacity()) drop_oldest_archived(slot);
+        V_.put(slot, S0_.size());
+        w_.of(0)[S0_.size()] = static_cast<T>(y);
+        S0_.append(x);
+        ++common_->tally.archived;
+        for (std::size_t i = 0; i < K_; ++i) f_at_V_[i * V_.slots() + slot] = value_of(i, x, nullptr);
+        refresh_H();
+    }
+
+    // The oldest archived example outside V; the one that gives up its slot counts as outside.
+    void drop_oldest_archived(std::size_t slot) {
+        std::size_t place = 0;
+        while (V_.holds(place) && place != V_.place(slot)) ++place;
+        for (std::size_t i = 0; i < K_; ++i) a0_.erase(i, place, 1, S0_.size());
+        w_.erase(0, place, 1, S0_.size());
+        S0_.erase(place, 1);
+        V_.archive_dropped(place);
+        for (std::size_t i = 0; i < K_; ++i) recompute(i);
+        ++common_->tally.overflowed;
+    }
+
+    void refresh_H() {
+        for (std::size_t i = 0; i < K_; ++i) own_[i].H_norm2 = 0.0;
+        for (std::size_t v = 0; v < V_.size(); ++v) {
+            archive_pass(S0_.query(V_.place(v), stored_), work_, nullptr);
+            const double share = static_cast<double>(w_.of(0)[V_.place(v)]) / static_cast<double>(V_.size());
+            for (std::size_t i = 0; i < K_; ++i) {
+                H_at_V_[i * V_.slots() + v] = work_.values[K_ + i];
+                own_[i].H_norm2 += share * work_.values[K_ + i];
+            }
+        }
+    }
+
+    double lambda_ = 0.0;
+    Hedge hedge_;
+    Reservoir V_;
+    Own* own_ = nullptr;
+    double* H_at_V_ = nullptr;  // H_i(v), row i, column v
+    double* f_at_V_ = nullptr;  // f'_i(v)
+    Coefficients<T> a_, a0_;    // of f'_i over S_i and over S_0
+    Coefficients<T> w_;         // label of an archived example while it is in V, else 0
+    Coefficients<T> k0_;        // scratch: kappa_i(x, .) on S_0
+    Buffer<T> S0_;
+    Buffer<T>* S_ = nullptr;
+    QueryScratch<T> stored_;
+    Nearest<T>* nearest_ = nullptr;
+};
+
+POCKETKERNEL_END

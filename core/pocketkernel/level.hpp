@@ -1,0 +1,42 @@
+// The instruction-set level that this translation unit is compiled for.
+//
+// All code of the core lives in an inline namespace named after its level, so that a program may link the same
+// headers compiled several times with different flags and choose one at run time: no function of one level can be
+// taken by the linker for that of another. Define POCKETKERNEL_SCALAR to get the plain scalar path.
+// Every level gives the same bits; this needs -ffp-contract=off and forbids -ffast-math.
+#pragma once
+
+#include <cfloat>
+
+#if defined(__FAST_MATH__)
+#error "pocketkernel gives the same bits on every machine: compile it without -ffast-math"
+#endif
+static_assert(FLT_EVAL_METHOD == 0, "pocketkernel needs float and double arithmetic without excess precision");
+
+#if defined(POCKETKERNEL_SCALAR) || !defined(__GNUC__)
+#define POCKETKERNEL_LEVEL scalar
+#define POCKETKERNEL_REGISTER_BYTES 0
+#elif defined(__AVX2__)
+#define POCKETKERNEL_LEVEL avx2
+#define POCKETKERNEL_REGISTER_BYTES 32
+#elif defined(__SSE2__) || defined(__ARM_NEON)
+#define POCKETKERNEL_LEVEL base
+#define POCKETKERNEL_REGISTER_BYTES 16
+#else
+#define POCKETKERNEL_LEVEL scalar
+#define POCKETKERNEL_REGISTER_BYTES 0
+#endif
+
+// For what is too small to be worth a call; compilers judge functions on packs to be larger than they are.
+#if defined(__GNUC__)
+#define POCKETKERNEL_INLINE inline __attribute__((always_inline))
+#else
+#define POCKETKERNEL_INLINE inline
+#endif
+
+#define POCKETKERNEL_BEGIN \
+    namespace pocketkernel { \
+    inline namespace POCKETKERNEL_LEVEL {
+#define POCKETKERNEL_END \
+    } \
+    }

@@ -1,0 +1,138 @@
+// Row: one row as the caller has it. Query: the same row as the passes want it.
+//
+// A row with few nonzeros is handled through them alone, at a cost that grows with their number instead of d; the
+// choice depends on the row's values, never on how it was handed in, so dense and CSR input give the same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "arena.hpp"
+#include "kernels/metric.hpp"
+#include "simd.hpp"
+#include "status.hpp"
+
+POCKETKERNEL_BEGIN
+
+// Dense if columns is null (values has d entries), else sparse (nonzeros entries, columns ascending).
+template <class U>
+struct Row {
+    const U* values = nullptr;
+    const std::int32_t* columns = nullptr;
+    std::size_t nonzeros = 0;
+};
+
+// Whether a row's values can be learned from in precision T: finite, and small enough for squares not to overflow.
+// `fault` is the place of the first that cannot.
+template <class T, class U>
+[[nodiscard]] inline Status check_values(const U* values, std::size_t n, std::size_t& fault) {
+    const double limit = sizeof(T) == sizeof(float) ? 1e18 : 1e70;
+    bool good = true;
+    for (std::size_t i = 0; i < n; ++i) good &= absolute(static_cast<double>(values[i])) <= limit;
+    if (good) return Status::ok;
+    for (fault = 0; absolute(static_cast<double>(values[fault])) <= limit;) ++fault;
+    const auto value = static_cast<double>(values[fault]);
+    return value - value == 0.0 ? Status::value_too_large : Status::value_not_finite;
+}
+
+template <class T>
+struct Query {
+    bool sparse = false;
+    const T* dense = nullptr;                  // d values, if not sparse
+    const T* values = nullptr;                 // the nonzero ones, if sparse
+    const std::int32_t* columns = nullptr;
+    std::size_t nonzeros = 0;
+    double norm2 = 0.0, norm1 = 0.0;           // |x|^2 and |x|_1, where RowNorms asks for them
+};
+
+// Below this width a sparse row gains nothing; from it on, rows with at most a quarter nonzeros count as sparse.
+inline constexpr std::size_t sparse_from_width = 16;
+
+// Which norms of a row its metrics need: |x|^2 for cosines and for sparse rows, |x|_1 for L1 distances of sparse rows.
+struct RowNorms {
+    bool squared = false, l1 = false;
+};
+inline RowNorms norms_for(const MetricSet& metrics, std::size_t features) {
+    const bool may_be_sparse = features >= sparse_from_width;
+    return {may_be_sparse || metrics[Metric::cosine], may_be_sparse && metrics[Metric::l1_distance]};
+}
+
+template <class T>
+class QueryScratch {
+  public:
+    QueryScratch() = default;
+    QueryScratch(Arena& arena, std::size_t features, RowNorms norms)
+        : features_(features), capacity_(features >= sparse_from_width ? features / 4 : 0), norms_(norms),
+          dense_(arena.take<T>(features)), values_(arena.take<T>(capacity_)),
+          columns_(arena.take<std::int32_t>(capacity_)) {}
+
+    // The query of a row; it points into this scratch (or at the row itself) until the next call.
+    template <class U>
+    Query<T> read(const Row<U>& row) {
+        return row.columns ? read_sparse(row) : read_dense(row.values);
+    }
+
+    // Room for a dense row that the caller fills and then reads.
+    T* row() { return dense_; }
+
+  private:
+    template <class U>
+    Query<T> read_dense(const U* row) {
+        Query<T> q;
+        std::size_t nonzeros = features_;
+        if (capacity_ > 0) {
+            nonzeros = 0;
+            for (std::size_t k = 0; k < features_; ++k) nonzeros += static_cast<T>(row[k]) != T(0);
+        }
+        if (nonzeros <= capacity_ && capacity_ > 0) {
+            for (std::size_t k = 0; k < features_; ++k) keep(q, static_cast<std::int32_t>(k), static_cast<T>(row[k]));
+            return finish(q);
+        }
+        if (static_cast<const void*>(row) != static_cast<const void*>(dense_))
+            for (std::size_t k = 0; k < features_; ++k) dense_[k] = static_cast<T>(row[k]);
+        return finish(q);
+    }
+
+    template <class U>
+    Query<T> read_sparse(const Row<U>& row) {
+        Query<T> q;
+        std::size_t nonzeros = 0;
+        for (std::size_t n = 0; n < row.nonzeros; ++n) nonzeros += static_cast<T>(row.values[n]) != T(0);
+        if (nonzeros <= capacity_ && capacity_ > 0) {
+            for (std::size_t n = 0; n < row.nonzeros; ++n) keep(q, row.columns[n], static_cast<T>(row.values[n]));
+            return finish(q);
+        }
+        for (std::size_t k = 0; k < features_; ++k) dense_[k] = T(0);
+        for (std::size_t n = 0; n < row.nonzeros; ++n) dense_[row.columns[n]] = static_cast<T>(row.values[n]);
+        return finish(q);
+    }
+
+    void keep(Query<T>& q, std::int32_t column, T value) {
+        q.sparse = true;
+        if (value == T(0)) return;
+        values_[q.nonzeros] = value;
+        columns_[q.nonzeros++] = column;
+    }
+
+    Query<T> finish(Query<T>& q) {
+        q.dense = dense_;
+        q.values = values_;
+        q.columns = columns_;
+        // Summed one by one in the order of the columns, as the passes sum u'v: a duplicate is at distance exactly 0.
+        const T* x = q.sparse ? values_ : dense_;
+        const std::size_t n = q.sparse ? q.nonzeros : features_;
+        if (norms_.squared)
+            for (std::size_t k = 0; k < n; ++k) q.norm2 += static_cast<double>(x[k]) * static_cast<double>(x[k]);
+        if (norms_.l1)
+            for (std::size_t k = 0; k < n; ++k) q.norm1 += absolute(static_cast<double>(x[k]));
+        return q;
+    }
+
+    std::size_t features_ = 0, capacity_ = 0;
+    RowNorms norms_;
+    T* dense_ = nullptr;
+    T* values_ = nullptr;
+    std::int32_t* columns_ = nullptr;
+};
+
+POCKETKERNEL_END

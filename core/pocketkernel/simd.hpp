@@ -1,0 +1,259 @@
+// Pack<E>: 64 bytes of equal elements, the unit in which everything long is computed.
+//
+// A pack always has the same number of lanes (16 floats or 8 doubles); the level only decides in how many registers
+// they sit. A sum over a long array is kept as one partial sum per lane and folded by `sum` in a fixed order, so
+// results do not depend on the level. No fused multiply-add is used. This file has no loops over data.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "level.hpp"
+
+POCKETKERNEL_BEGIN
+
+inline constexpr std::size_t pack_bytes = 64;
+
+template <class T>
+struct BitsOf;
+template <>
+struct BitsOf<float> {
+    using type = std::uint32_t;
+};
+template <>
+struct BitsOf<double> {
+    using type = std::uint64_t;
+};
+template <class T>
+using Bits = typename BitsOf<T>::type;
+
+// The register type of E and how many elements it holds.
+template <class E>
+struct RegisterOf {
+#if POCKETKERNEL_REGISTER_BYTES > 0
+    typedef E type __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
+#else
+    using type = E;
+#endif
+    static constexpr std::size_t lanes = sizeof(type) / sizeof(E);
+};
+
+template <class E>
+struct alignas(pack_bytes) Pack {
+    using Element = E;
+    using Register = typename RegisterOf<E>::type;
+    static constexpr std::size_t width = pack_bytes / sizeof(E);
+    static constexpr std::size_t registers = width / RegisterOf<E>::lanes;
+
+    Register r[registers];
+
+    Pack() = default;
+    POCKETKERNEL_INLINE Pack(E value) {  // NOLINT: a number is a pack of equal lanes
+        for (std::size_t i = 0; i < registers; ++i) r[i] = Register{} + value;
+    }
+    static POCKETKERNEL_INLINE Pack load(const E* from) {
+        Pack p;
+        for (std::size_t i = 0; i < registers; ++i) std::memcpy(&p.r[i], from + i * RegisterOf<E>::lanes, sizeof(Register));
+        return p;
+    }
+    POCKETKERNEL_INLINE void store(E* to) const {
+        for (std::size_t i = 0; i < registers; ++i) std::memcpy(to + i * RegisterOf<E>::lanes, &r[i], sizeof(Register));
+    }
+};
+
+template <class E>
+inline constexpr std::size_t lanes_of = Pack<E>::width;
+
+// How many packs hold n elements, and how many elements those packs have room for.
+template <class E>
+constexpr std::size_t packs_for(std::size_t n) {
+    return (n + lanes_of<E> - 1) / lanes_of<E>;
+}
+template <class E>
+constexpr std::size_t padded(std::size_t n) {
+    return packs_for<E>(n) * lanes_of<E>;
+}
+
+template <class To, class From>
+POCKETKERNEL_INLINE To bit_cast(const From& from) {
+    static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+    To to;
+    std::memcpy(&to, &from, sizeof to);
+    return to;
+}
+template <class To, class E>
+POCKETKERNEL_INLINE To bit_cast(const Pack<E>& from) {
+    To to;
+    for (std::size_t i = 0; i < To::registers; ++i) to.r[i] = bit_cast<typename To::Register>(from.r[i]);
+    return to;
+}
+
+#define POCKETKERNEL_LANEWISE(op) \
+    template <class E> \
+    POCKETKERNEL_INLINE Pack<E> operator op(const Pack<E>& a, const Pack<E>& b) { \
+        Pack<E> c; \
+        for (std::size_t i = 0; i < Pack<E>::registers; ++i) c.r[i] = a.r[i] op b.r[i]; \
+        return c; \
+    }
+POCKETKERNEL_LANEWISE(+)
+POCKETKERNEL_LANEWISE(-)
+POCKETKERNEL_LANEWISE(*)
+POCKETKERNEL_LANEWISE(/)
+POCKETKERNEL_LANEWISE(&)
+POCKETKERNEL_LANEWISE(^)
+#undef POCKETKERNEL_LANEWISE
+
+template <class E>
+POCKETKERNEL_INLINE Pack<E>& operator+=(Pack<E>& a, const Pack<E>& b) {
+    return a = a + b;
+}
+
+template <class E>
+POCKETKERNEL_INLINE Pack<E> shift_left(const Pack<E>& a, int n) {
+    Pack<E> c;
+    for (std::size_t i = 0; i < Pack<E>::registers; ++i) c.r[i] = a.r[i] << n;
+    return c;
+}
+template <class E>
+POCKETKERNEL_INLINE E shift_left(E a, int n) {
+    return static_cast<E>(a << n);
+}
+
+// A mask is a comparison's answer, lane by lane; only `select` reads it.
+template <class T>
+struct Mask {
+    using Register = decltype(typename Pack<T>::Register{} < typename Pack<T>::Register{});
+    Register r[Pack<T>::registers];
+};
+template <class T>
+POCKETKERNEL_INLINE Mask<T> operator<(const Pack<T>& a, const Pack<T>& b) {
+    Mask<T> m;
+    for (std::size_t i = 0; i < Pack<T>::registers; ++i) m.r[i] = a.r[i] < b.r[i];
+    return m;
+}
+template <class T>
+POCKETKERNEL_INLINE Mask<T> operator==(const Pack<T>& a, const Pack<T>& b) {
+    Mask<T> m;
+    for (std::size_t i = 0; i < Pack<T>::registers; ++i) m.r[i] = a.r[i] == b.r[i];
+    return m;
+}
+template <class T>
+POCKETKERNEL_INLINE Pack<T> select(const Mask<T>& m, const Pack<T>& yes, const Pack<T>& no) {
+    Pack<T> c;
+    for (std::size_t i = 0; i < Pack<T>::registers; ++i) c.r[i] = m.r[i] ? yes.r[i] : no.r[i];
+    return c;
+}
+template <class T>
+POCKETKERNEL_INLINE T select(bool m, T yes, T no) {
+    return m ? yes : no;
+}
+
+// On equal or unordered lanes both answer b, at every level.
+template <class V>
+POCKETKERNEL_INLINE V smaller(const V& a, const V& b) {
+    return select(a < b, a, b);
+}
+template <class V>
+POCKETKERNEL_INLINE V larger(const V& a, const V& b) {
+    return select(b < a, a, b);
+}
+template <class V>
+POCKETKERNEL_INLINE V absolute(const V& a) {
+    return larger(a, V(0) - a);
+}
+
+template <class T>
+POCKETKERNEL_INLINE Pack<T> square_root(const Pack<T>& a) {
+    alignas(pack_bytes) T lane[lanes_of<T>];
+    a.store(lane);
+    for (std::size_t l = 0; l < lanes_of<T>; ++l) lane[l] = std::sqrt(lane[l]);
+    return Pack<T>::load(lane);
+}
+
+// Folds the lanes in double precision: neighbours first, then pairs of neighbours, and so on.
+template <class T>
+POCKETKERNEL_INLINE double sum(const Pack<T>& a) {
+    double part[lanes_of<T>];
+    T lane[lanes_of<T>];
+    a.store(lane);
+    for (std::size_t l = 0; l < lanes_of<T>; ++l) part[l] = static_cast<double>(lane[l]);
+    for (std::size_t n = lanes_of<T> / 2; n > 0; n /= 2)
+        for (std::size_t l = 0; l < n; ++l) part[l] = part[2 * l] + part[2 * l + 1];
+    return part[0];
+}
+
+template <class T>
+POCKETKERNEL_INLINE T smallest_lane(const Pack<T>& a) {
+    auto least = a.r[0];
+    for (std::size_t i = 1; i < Pack<T>::registers; ++i) least = a.r[i] < least ? a.r[i] : least;
+    T lane[RegisterOf<T>::lanes];
+    std::memcpy(lane, &least, sizeof lane);
+    for (std::size_t n = RegisterOf<T>::lanes / 2; n > 0; n /= 2)
+        for (std::size_t l = 0; l < n; ++l) lane[l] = lane[l + n] < lane[l] ? lane[l + n] : lane[l];
+    return lane[0];
+}
+
+// Wide<T>: the lanes of a Pack<T> in double precision, for sums that must not lose digits.
+template <class T>
+struct Wide {
+    static constexpr std::size_t parts = sizeof(double) / sizeof(T);
+    Pack<double> p[parts];
+
+    static POCKETKERNEL_INLINE Wide zero() {
+        Wide w;
+        for (std::size_t i = 0; i < parts; ++i) w.p[i] = Pack<double>(0.0);
+        return w;
+    }
+    static POCKETKERNEL_INLINE Wide load(const double* from) {
+        Wide w;
+        for (std::size_t i = 0; i < parts; ++i) w.p[i] = Pack<double>::load(from + i * lanes_of<double>);
+        return w;
+    }
+};
+
+POCKETKERNEL_INLINE Wide<double> widen(const Pack<double>& a) { return {{a}}; }
+POCKETKERNEL_INLINE Pack<double> narrow(const Wide<double>& a) { return a.p[0]; }
+
+#if POCKETKERNEL_REGISTER_BYTES > 0
+POCKETKERNEL_INLINE Wide<float> widen(const Pack<float>& a) {
+    typedef float Half __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES / 2)));
+    Wide<float> w;
+    for (std::size_t i = 0; i < 2; ++i)
+        for (std::size_t j = 0; j < Pack<double>::registers; ++j) {
+            Half half;
+            std::memcpy(&half, reinterpret_cast<const char*>(&a) + (i * Pack<double>::registers + j) * sizeof half,
+                        sizeof half);
+            w.p[i].r[j] = __builtin_convertvector(half, Pack<double>::Register);
+        }
+    return w;
+}
+POCKETKERNEL_INLINE Pack<float> narrow(const Wide<float>& a) {
+    typedef float Half __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES / 2)));
+    Pack<float> p;
+    for (std::size_t i = 0; i < 2; ++i)
+        for (std::size_t j = 0; j < Pack<double>::registers; ++j) {
+            const Half half = __builtin_convertvector(a.p[i].r[j], Half);
+            std::memcpy(reinterpret_cast<char*>(&p) + (i * Pack<double>::registers + j) * sizeof half, &half,
+                        sizeof half);
+        }
+    return p;
+}
+#else
+POCKETKERNEL_INLINE Wide<float> widen(const Pack<float>& a) {
+    Wide<float> w;
+    for (std::size_t l = 0; l < lanes_of<float>; ++l)
+        w.p[l / lanes_of<double>].r[l % lanes_of<double>] = static_cast<double>(a.r[l]);
+    return w;
+}
+POCKETKERNEL_INLINE Pack<float> narrow(const Wide<float>& a) {
+    Pack<float> p;
+    for (std::size_t l = 0; l < lanes_of<float>; ++l)
+        p.r[l] = static_cast<float>(a.p[l / lanes_of<double>].r[l % lanes_of<double>]);
+    return p;
+}
+#endif
+
+POCKETKERNEL_END

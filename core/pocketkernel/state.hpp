@@ -1,0 +1,72 @@
+// The bytes of a learner's state: a header of fixed size, then its arrays as they lie in memory.
+//
+// The size is a function of the configuration alone. The header tells a foreign, newer, other or damaged state from a
+// good one before anything is read. Numbers are written as the machine holds them; `order` tells a machine of the
+// other byte order. Layout is the same at every level.
+#pragma once
+
+#include "config.hpp"
+#include "simd.hpp"
+#include "status.hpp"
+
+POCKETKERNEL_BEGIN
+
+struct StateHeader {
+    static constexpr std::uint32_t the_magic = 0x54534b50;  // "PKST"
+    static constexpr std::uint32_t the_version = 1;
+
+    std::uint32_t magic, version;
+    std::uint64_t model;     // digest of learner, precision and configuration
+    std::uint64_t size;      // bytes of the payload
+    std::uint64_t checksum;  // of the payload
+};
+
+// FNV-1a over 64-bit words of plain data.
+class Digest {
+  public:
+    template <class U>
+    void add(const U& value) {
+        static_assert(sizeof(U) <= 8, "one word at a time");
+        std::uint64_t word = 0;
+        std::memcpy(&word, &value, sizeof value);
+        hash_ = (hash_ ^ word) * 0x100000001b3ULL;
+        hash_ ^= hash_ >> 29;
+    }
+    void add_bytes(const unsigned char* bytes, std::size_t n) {
+        for (std::size_t i = 0; i < n; i += 8) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, bytes + i, n - i < 8 ? n - i : 8);
+            add(word);
+        }
+    }
+    std::uint64_t value() const { return hash_; }
+
+  private:
+    std::uint64_t hash_ = 0xcbf29ce484222325ULL;
+};
+
+// Everything that decides the layout or the course of a run, but for the seed: that is in the state itself.
+inline std::uint64_t model_digest(const char* learner, std::size_t element_size, const Config& c) {
+    Digest digest;
+    for (const char* s = learner; *s; ++s) digest.add(*s);
+    digest.add(element_size);
+    digest.add(c.features);
+    digest.add(c.budget);
+    digest.add(c.kernel_count);
+    for (std::size_t i = 0; i < c.kernel_count; ++i) {
+        digest.add(c.kernels[i].family);
+        digest.add(c.kernels[i].parameter);
+    }
+    digest.add(c.loss);
+    digest.add(c.removal);
+    digest.add(c.step);
+    digest.add(c.norm_bound);
+    digest.add(c.reservoir);
+    digest.add(c.horizon);
+    digest.add(c.nu);
+    digest.add(c.rate);
+    digest.add(c.regularization);
+    return digest.value();
+}
+
+POCKETKERNEL_END

@@ -1,0 +1,89 @@
+"""LKMBooks: one buffer filled by random adding, one coefficient vector for all kernels."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pocketkernel import _core
+from pocketkernel.kernels import Kernel
+from pocketkernel.learners._base import OnlineKernelClassifier, number
+
+
+class LKMBooks(OnlineKernelClassifier):
+    """Learning kernels with memory by randomly adding examples (LKMBooks), a baseline of the paper.
+
+    Stores at most B examples and never removes one; it must know beforehand how many rounds there will be.
+
+    Parameters
+    ----------
+    kernels : kernel or list of kernels, default=None
+        What to choose from; None stands for the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
+    budget : int, default=None
+        B, the number of stored examples, at least 1; None stands for 400 unless `memory` is given.
+    memory : int or str, default=None
+        Bytes instead of `budget`, such as 65536 or "64KiB": the largest B that fits is chosen.
+    nu : float, default=0.5
+        How early examples are added, between 0 and 1. The paper tries 1/2, 1/3 and 1/4.
+    step : float, default=10.0
+        Factor of the step size, positive.
+    horizon : float, default=None
+        T, the number of rounds. `fit` takes the number of rows if it is None; `partial_fit` must be told.
+    loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
+        The loss.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of stored rows and of arithmetic.
+    random_state : int, NumPy generator or None, default=None
+        Seed of the sampling.
+
+    Attributes
+    ----------
+    classes_ : array of the two labels, the negative one first
+    budget_ : int
+        B as it was chosen.
+    kernel_weights_, diagnostics_, nbytes
+        See the properties.
+
+    References
+    ----------
+    Li & Liao (2022), "Worst-case regret analysis of online kernel selection with memory constraint".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from pocketkernel import LKMBooks
+    >>> X, y = make_circles(2000, noise=0.1, factor=0.5, random_state=0)
+    >>> model = LKMBooks(random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    _learner = "lkm_books"
+
+    def __init__(
+        self,
+        *,
+        kernels: Iterable[Kernel] | Kernel | None = None,
+        budget: int | None = None,
+        memory: int | str | None = None,
+        nu: float = 0.5,
+        step: float = 10.0,
+        horizon: float | None = None,
+        loss: str = "logistic",
+        dtype: str = "float32",
+        random_state: Any = None,
+    ):
+        self.kernels = kernels  # type: ignore[assignment]
+        self.budget = budget
+        self.memory = memory
+        self.nu = nu
+        self.step = step
+        self.horizon = horizon
+        self.loss = loss
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def _configure(self, settings: _core.Settings, rows: int | None) -> None:
+        if self.horizon is None and rows is None:
+            raise ValueError("horizon=None: LKMBooks must know how many rounds there will be; give horizon=..., or use fit.")
+        settings.nu = number("nu", self.nu)
+        settings.step = number("step", self.step)
+        settings.horizon = number("horizon", rows if self.horizon is None else self.horizon)

@@ -1,0 +1,102 @@
+"""M-OMD-H: hinge loss, one buffer per kernel, a reservoir and optimistic gradients."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from pocketkernel import _core
+from pocketkernel.kernels import Kernel
+from pocketkernel.learners._base import OnlineKernelClassifier, number, whole_number
+
+
+class MOMDH(OnlineKernelClassifier):
+    """Memory-bounded optimistic mirror descent for the hinge loss (M-OMD-H).
+
+    Each kernel has its own buffer of at most B examples; a uniform sample of the past (the reservoir) serves all of them
+    as a guess of the next gradient. When a buffer is full, its newer half is dropped.
+
+    Parameters
+    ----------
+    kernels : kernel or list of kernels, default=None
+        What to choose from; None stands for the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
+    budget : int, default=None
+        B, the number of stored examples of each kernel, at least 2; None stands for 400 unless `memory` is given.
+    memory : int or str, default=None
+        Bytes instead of `budget`, such as 65536 or "64KiB": the largest B that fits is chosen.
+    step : float, default=1.0
+        c of the step size lambda = c U / sqrt(B), positive. The paper tries 2, 1 and 0.5.
+    norm_bound : float, default=None
+        U, the largest RKHS norm of a hypothesis, positive; None stands for sqrt(B).
+    reservoir : int, default=10
+        M, the number of examples in the reservoir.
+    horizon : float, default=1e9
+        Number of rounds that the archive of past reservoir members is made for: it has room for
+        M (1 + ceil(ln(horizon))) examples. More rounds are fine; members that had to leave are counted as overflowed.
+    removal : {"half", "restart"}, default="half"
+        What a full buffer loses: its newer half, or everything.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of stored rows and of arithmetic.
+    random_state : int, NumPy generator or None, default=None
+        Seed of the sampling.
+
+    Attributes
+    ----------
+    classes_ : array of the two labels, the negative one first
+    budget_ : int
+        B as it was chosen.
+    kernel_weights_, diagnostics_, nbytes
+        See the properties.
+
+    References
+    ----------
+    Li & Liao (2024), "Learnability in Online Kernel Selection with Memory Constraint via Data-dependent Regret
+    Analysis", Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from pocketkernel import MOMDH
+    >>> X, y = make_circles(2000, noise=0.1, factor=0.5, random_state=0)
+    >>> model = MOMDH(budget=100, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    >>> int(model.diagnostics_.archived) >= 10
+    True
+    """
+
+    _learner = "m_omd_h"
+    _smallest_budget = 2
+
+    def __init__(
+        self,
+        *,
+        kernels: Iterable[Kernel] | Kernel | None = None,
+        budget: int | None = None,
+        memory: int | str | None = None,
+        step: float = 1.0,
+        norm_bound: float | None = None,
+        reservoir: int = 10,
+        horizon: float = 1e9,
+        removal: str = "half",
+        dtype: str = "float32",
+        random_state: Any = None,
+    ):
+        self.kernels = kernels  # type: ignore[assignment]
+        self.budget = budget
+        self.memory = memory
+        self.step = step
+        self.norm_bound = norm_bound
+        self.reservoir = reservoir
+        self.horizon = horizon
+        self.removal = removal
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def _configure(self, settings: _core.Settings, rows: int | None) -> None:
+        settings.step = number("step", self.step)
+        settings.reservoir = whole_number("reservoir", self.reservoir)
+        settings.horizon = number("horizon", self.horizon)
+
+    def _set_budget(self, settings: _core.Settings, budget: int) -> None:
+        settings.budget = budget
+        settings.norm_bound = math.sqrt(budget) if self.norm_bound is None else number("norm_bound", self.norm_bound)

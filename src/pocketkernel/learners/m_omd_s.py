@@ -1,0 +1,96 @@
+"""M-OMD-S: smooth losses, one buffer shared by all kernels."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from pocketkernel import _core
+from pocketkernel.kernels import Kernel
+from pocketkernel.learners._base import OnlineKernelClassifier, number
+
+
+class MOMDS(OnlineKernelClassifier):
+    """Memory-bounded online mirror descent for smooth losses (M-OMD-S).
+
+    Runs all kernels on one buffer of at most B examples. A row near a stored one is merged into it; another is stored
+    with a probability that grows with the loss's slope; when the buffer is full, its older half is dropped.
+
+    Parameters
+    ----------
+    kernels : kernel or list of kernels, default=None
+        What to choose from; None stands for the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
+    budget : int, default=None
+        B, the number of stored examples, at least 2; None stands for 400 unless `memory` is given.
+    memory : int or str, default=None
+        Bytes instead of `budget`, such as 65536 or "64KiB": the largest B that fits is chosen.
+    step : float, default=1.0
+        c of the step size lambda = c U / sqrt(B), positive. The paper tries 2, 1 and 0.5.
+    norm_bound : float, default=None
+        U, the largest RKHS norm of a hypothesis, positive; None stands for sqrt(B).
+    loss : {"logistic", "smooth_hinge"}, default="logistic"
+        A loss with |l'| <= G1 and |l'| <= G2 l.
+    removal : {"half", "restart"}, default="half"
+        What a full buffer loses: its older half, or everything.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of stored rows and of arithmetic.
+    random_state : int, NumPy generator or None, default=None
+        Seed of the sampling.
+
+    Attributes
+    ----------
+    classes_ : array of the two labels, the negative one first
+    budget_ : int
+        B as it was chosen.
+    kernel_weights_, diagnostics_, nbytes
+        See the properties.
+
+    References
+    ----------
+    Li & Liao (2024), "Learnability in Online Kernel Selection with Memory Constraint via Data-dependent Regret
+    Analysis", Algorithm 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from pocketkernel import MOMDS
+    >>> X, y = make_circles(2000, noise=0.1, factor=0.5, random_state=0)
+    >>> model = MOMDS(memory="16KiB", random_state=0)
+    >>> scores = model.predict_then_learn(X, y)
+    >>> bool(((scores >= 0) == y).mean() > 0.9)
+    True
+    >>> model.nbytes <= 16 * 1024
+    True
+    """
+
+    _learner = "m_omd_s"
+    _smallest_budget = 2
+
+    def __init__(
+        self,
+        *,
+        kernels: Iterable[Kernel] | Kernel | None = None,
+        budget: int | None = None,
+        memory: int | str | None = None,
+        step: float = 1.0,
+        norm_bound: float | None = None,
+        loss: str = "logistic",
+        removal: str = "half",
+        dtype: str = "float32",
+        random_state: Any = None,
+    ):
+        self.kernels = kernels  # type: ignore[assignment]
+        self.budget = budget
+        self.memory = memory
+        self.step = step
+        self.norm_bound = norm_bound
+        self.loss = loss
+        self.removal = removal
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def _configure(self, settings: _core.Settings, rows: int | None) -> None:
+        settings.step = number("step", self.step)
+
+    def _set_budget(self, settings: _core.Settings, budget: int) -> None:
+        settings.budget = budget
+        settings.norm_bound = math.sqrt(budget) if self.norm_bound is None else number("norm_bound", self.norm_bound)

@@ -1,0 +1,98 @@
+"""Raker: random features shared by all kernels."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pocketkernel import _core
+from pocketkernel.kernels import Kernel
+from pocketkernel.learners._base import OnlineKernelClassifier, number
+
+
+class Raker(OnlineKernelClassifier):
+    """Random-feature multi-kernel learning (Raker), a baseline of the paper.
+
+    Stores no examples: each Gaussian kernel is a linear model on cosines and sines of D random projections, which all
+    kernels share.
+
+    Parameters
+    ----------
+    kernels : Gaussian or list of Gaussians, default=None
+        What to choose from; None stands for the paper's five of widths 1/4, 1, 4, 16, 64.
+    features : int, default=None
+        D, the number of frequencies, at least 1; None stands for 400 unless `memory` is given.
+    memory : int or str, default=None
+        Bytes instead of `features`, such as 65536 or "64KiB": the largest D that fits is chosen.
+    rate : float, default=0.5
+        eta, the step size of the kernels and of their weights, positive. The paper tries 10^-3 ... 10^3 over sqrt(T).
+    regularization : float, default=0.0005
+        mu, weight of the squared norm, from 0 up to 1/rate. The paper tries 0.05, 0.005 and 0.0005.
+    loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
+        The loss.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of frequencies, coefficients and arithmetic.
+    random_state : int, NumPy generator or None, default=None
+        Seed of the frequencies.
+
+    Attributes
+    ----------
+    classes_ : array of the two labels, the negative one first
+    budget_ : int
+        D as it was chosen.
+    frequencies_, kernel_weights_, diagnostics_, nbytes
+        See the properties.
+
+    References
+    ----------
+    Shen, Chen & Giannakis (2019), "Random feature-based online multi-kernel learning in environments with unknown
+    dynamics".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_circles
+    >>> from pocketkernel import Raker
+    >>> X, y = make_circles(2000, noise=0.1, factor=0.5, random_state=0)
+    >>> model = Raker(features=100, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    >>> model.frequencies_.shape
+    (100, 2)
+    """
+
+    _learner = "raker"
+    _budget_name = "features"
+
+    def __init__(
+        self,
+        *,
+        kernels: Iterable[Kernel] | Kernel | None = None,
+        features: int | None = None,
+        memory: int | str | None = None,
+        rate: float = 0.5,
+        regularization: float = 0.0005,
+        loss: str = "logistic",
+        dtype: str = "float32",
+        random_state: Any = None,
+    ):
+        self.kernels = kernels  # type: ignore[assignment]
+        self.features = features
+        self.memory = memory
+        self.rate = rate
+        self.regularization = regularization
+        self.loss = loss
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def _configure(self, settings: _core.Settings, rows: int | None) -> None:
+        settings.rate = number("rate", self.rate)
+        settings.regularization = number("regularization", self.regularization)
+
+    @property
+    def frequencies_(self) -> npt.NDArray[np.float64]:
+        """The D random frequencies, one per row, before they are divided by a kernel's width."""
+        core = self._fitted()
+        frequencies = np.empty((self._settings_.budget, self._settings_.features))
+        core.frequencies(frequencies)
+        return frequencies

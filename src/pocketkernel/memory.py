@@ -1,0 +1,41 @@
+"""Numbers of bytes, as people write them."""
+
+import re
+from numbers import Integral
+
+_UNITS = {
+    "": 1, "b": 1,
+    "kb": 10**3, "mb": 10**6, "gb": 10**9,
+    "kib": 2**10, "mib": 2**20, "gib": 2**30,
+}  # fmt: skip
+_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+
+
+def parse_bytes(memory: int | str) -> int:
+    """Whole number of bytes that `memory` names, rounded down.
+
+    Examples
+    --------
+    >>> parse_bytes("64KiB"), parse_bytes("1.5MB"), parse_bytes(4096)
+    (65536, 1500000, 4096)
+    """
+    if isinstance(memory, Integral) and not isinstance(memory, bool):
+        return int(memory)
+    match = _PATTERN.fullmatch(memory) if isinstance(memory, str) else None
+    if match is None or match[2].lower() not in _UNITS:
+        raise ValueError(f"memory={memory!r} is not a number of bytes: write 65536, '64KiB' or '1.5MB'.")
+    return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+def format_bytes(n: int) -> str:
+    """`n` bytes, short enough for a table.
+
+    Examples
+    --------
+    >>> format_bytes(812), format_bytes(65536), format_bytes(1500000)
+    ('812 B', '64.0 KiB', '1.4 MiB')
+    """
+    for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if n >= size:
+            return f"{n / size:.1f} {unit}"
+    return f"{n} B"
