@@ -85,6 +85,7 @@ class QueryScratch {
             for (std::size_t k = 0; k < features_; ++k) nonzeros += static_cast<T>(row[k]) != T(0);
         }
         if (nonzeros <= capacity_ && capacity_ > 0) {
+            q.sparse = true;
             for (std::size_t k = 0; k < features_; ++k) keep(q, static_cast<std::int32_t>(k), static_cast<T>(row[k]));
             return finish(q);
         }
@@ -99,6 +100,7 @@ class QueryScratch {
         std::size_t nonzeros = 0;
         for (std::size_t n = 0; n < row.nonzeros; ++n) nonzeros += static_cast<T>(row.values[n]) != T(0);
         if (nonzeros <= capacity_ && capacity_ > 0) {
+            q.sparse = true;
             for (std::size_t n = 0; n < row.nonzeros; ++n) keep(q, row.columns[n], static_cast<T>(row.values[n]));
             return finish(q);
         }
@@ -108,7 +110,6 @@ class QueryScratch {
     }
 
     void keep(Query<T>& q, std::int32_t column, T value) {
-        q.sparse = true;
         if (value == T(0)) return;
         values_[q.nonzeros] = value;
         columns_[q.nonzeros++] = column;

@@ -1,0 +1,131 @@
+"""What the transcriptions share: random numbers, kernels, losses, expert advice."""
+
+import math
+
+import numpy as np
+
+MASK32, MASK64 = 2**32 - 1, 2**64 - 1
+
+
+class Rng:
+    """xoshiro128++, seeded by two splitmix64 outputs, low word first."""
+
+    def __init__(self, seed):
+        self.state = []
+        for _ in range(2):
+            seed = (seed + 0x9E3779B97F4A7C15) & MASK64
+            z = seed
+            z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK64
+            z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK64
+            z ^= z >> 31
+            self.state += [z & MASK32, z >> 32]
+
+    @staticmethod
+    def rotate(x, k):
+        return ((x << k) | (x >> (32 - k))) & MASK32
+
+    def next(self):
+        s = self.state
+        result = (self.rotate((s[0] + s[3]) & MASK32, 7) + s[0]) & MASK32
+        t = (s[1] << 9) & MASK32
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= t
+        s[3] = self.rotate(s[3], 11)
+        return result
+
+    def uniform(self):
+        return (self.next() >> 8) * 2.0**-24
+
+    def index(self, n):
+        return math.floor(self.uniform() * n)
+
+
+def cosine(U, v):
+    norms = np.sqrt((U**2).sum(axis=1)) * np.sqrt((v**2).sum())
+    zero = norms == 0
+    out = (U @ v) / np.where(zero, 1, norms)
+    out[zero] = np.where((U[zero] == 0).all(axis=1) & (v == 0).all(), 1.0, 0.0)
+    return out
+
+
+def values(kernel, U, v):
+    """kappa(u, v) for the rows u of U."""
+    if kernel.family == "gaussian":
+        return np.exp(-((U - v) ** 2).sum(axis=1) / (2 * kernel.width**2))
+    if kernel.family == "laplacian":
+        return np.exp(-np.abs(U - v).sum(axis=1) / kernel.width)
+    return cosine(U, v) ** (kernel.degree if kernel.family == "polynomial" else 1)
+
+
+def gram(kernel, U):
+    return np.array([values(kernel, U, u) for u in U]).reshape(len(U), len(U))
+
+
+def nearest(kernel, U, v):
+    """Index of the stored row nearest to v; the oldest of several."""
+    if kernel.family == "gaussian":
+        return int(np.argmin(((U - v) ** 2).sum(axis=1)))
+    if kernel.family == "laplacian":
+        return int(np.argmin(np.abs(U - v).sum(axis=1)))
+    return int(np.argmax(values(kernel, U, v)))
+
+
+def distance(kernel, u, v):
+    """|kappa(u, .) - kappa(v, .)|"""
+    return math.sqrt(max(0.0, 2 - 2 * values(kernel, u[None], v)[0]))
+
+
+def loss_and_slope(name, u, y):
+    z = y * u
+    if name == "hinge":
+        return max(0.0, 1 - z), (-y if z < 1 else 0.0)
+    if name == "logistic":
+        return np.logaddexp(0, -z), -y / (1 + math.exp(min(z, 700)))
+    w = 1 - z
+    return (w + math.sqrt(1 + w * w)) / 2, -y * (1 + w / math.sqrt(1 + w * w)) / 2
+
+
+G1 = {"logistic": 1.0, "smooth_hinge": 1.0}
+
+
+class Hedge:
+    def __init__(self, K):
+        self.K, self.V, self.C, self.p = K, 0.0, np.zeros(K), np.full(K, 1 / K)
+
+    def update(self, costs):
+        self.V += (self.p * costs**2).sum()
+        self.C += costs
+        eta = math.sqrt(2 * math.log(self.K)) / math.sqrt(1 + self.V)
+        weights = np.exp(-eta * (self.C - self.C.min()))
+        self.p = weights / weights.sum()
+
+
+def linearised_costs(g, f):
+    return g * (f - f.min()) if g > 0 else g * (f - f.max())
+
+
+class Expansion:
+    """f = sum_j a_j kappa(x_j, .), in the plainest form."""
+
+    def __init__(self, kernel, d):
+        self.kernel, self.rows, self.a = kernel, np.zeros((0, d)), np.zeros(0)
+
+    def __call__(self, x):
+        return float(self.a @ values(self.kernel, self.rows, x)) if len(self.a) else 0.0
+
+    def norm(self):
+        return math.sqrt(max(0.0, float(self.a @ gram(self.kernel, self.rows) @ self.a)))
+
+    def append(self, x, a):
+        self.rows, self.a = np.vstack([self.rows, x]), np.append(self.a, a)
+
+    def keep(self, which):
+        self.rows, self.a = self.rows[which], self.a[which]
+
+    def project(self, U):
+        norm = self.norm()
+        if norm > U:
+            self.a *= U / norm
