@@ -155,8 +155,8 @@ void kernel_values(const Config& config, const double* metric, double* out, std:
         for (std::size_t l = 0; l < lanes_of<T> && j + l < n; ++l) lane[l] = static_cast<T>(metric[j + l]);
         Metrics<T, 1> metrics;
         for (auto& m : metrics.of) m[0] = Pack<T>::load(lane);
-        bank.evaluate(metrics, [&](std::size_t i, const Pack<T>(&k)[1]) {
-            k[0].store(lane);
+        bank.evaluate(metrics, [&](std::size_t i, const auto& k) {
+            k(0).store(lane);
             for (std::size_t l = 0; l < lanes_of<T> && j + l < n; ++l) out[i * n + j + l] = static_cast<double>(lane[l]);
         });
     }

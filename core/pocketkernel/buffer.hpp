@@ -6,6 +6,8 @@
 // Rows beyond size() are zero. No coefficients here: those belong to a Hypothesis.
 #pragma once
 
+#include <initializer_list>
+
 #include "kernels/bank.hpp"
 #include "row.hpp"
 
@@ -26,7 +28,6 @@ class Buffer {
     std::size_t size() const { return static_cast<std::size_t>(*size_); }
     std::size_t capacity() const { return capacity_; }
     std::size_t tiles() const { return packs_for<T>(size()); }
-    std::size_t rows_in(std::size_t tile) const { return size() - tile * W < W ? size() - tile * W : W; }
     bool valid() const { return *size_ <= capacity_; }
 
     void append(const Query<T>& q) {
@@ -71,16 +72,31 @@ class Buffer {
     // Calls visit(tile, metrics) for groups of consecutive tiles, in order; metrics is a Metrics<T, G> for G tiles.
     template <class Visit>
     void for_each_tile(const MetricSet& wanted, const Query<T>& q, Visit&& visit) const {
-        constexpr std::size_t G = 4;
-        const std::size_t tiles = this->tiles();
-        std::size_t t = 0;
-        for (; t + G <= tiles; t += G) visit(t, measure<G>(wanted, q, t));
-        for (; t < tiles; ++t) visit(t, measure<1>(wanted, q, t));
+        std::size_t tile = 0;
+        visit_tiles<5>(wanted, q, tile, visit);
+        visit_tiles<2>(wanted, q, tile, visit);
+        visit_tiles<1>(wanted, q, tile, visit);
+    }
+
+    // The oldest row from `tile` on that has this farness for kernel i; there is one.
+    std::size_t find(const KernelBank<T>& bank, std::size_t i, const Query<T>& q, std::size_t tile, double farness) const {
+        for (;; ++tile) {
+            const Metrics<T, 1> m = measure<1>(bank.metrics_of(i), q, tile);
+            T lane[W];
+            bank.farness(i, at<1>(m, bank.metric_of(i))[0]).store(lane);
+            for (std::size_t l = 0; l < m.rows; ++l)
+                if (static_cast<double>(lane[l]) == farness) return tile * W + l;
+        }
     }
 
   private:
+    template <std::size_t G, class Visit>
+    POCKETKERNEL_INLINE void visit_tiles(const MetricSet& wanted, const Query<T>& q, std::size_t& tile, Visit& visit) const {
+        for (const std::size_t tiles = this->tiles(); tile + G <= tiles; tile += G) visit(tile, measure<G>(wanted, q, tile));
+    }
+
     template <std::size_t G>
-    Metrics<T, G> measure(const MetricSet& wanted, const Query<T>& q, std::size_t tile) const {
+    POCKETKERNEL_INLINE Metrics<T, G> measure(const MetricSet& wanted, const Query<T>& q, std::size_t tile) const {
         Metrics<T, G> m;
         if (q.sparse) {
             if (wanted[Metric::squared_distance] || wanted[Metric::cosine]) sparse_products(wanted, q, tile, m);
@@ -90,11 +106,25 @@ class Buffer {
             if (wanted[Metric::l1_distance]) dense_l1(q, tile, at<G>(m, Metric::l1_distance));
             if (wanted[Metric::cosine]) dense_cosine(q, tile, at<G>(m, Metric::cosine));
         }
+        m.rows = size() - tile * W < G * W ? size() - tile * W : G * W;
+        for (Metric metric : {Metric::squared_distance, Metric::l1_distance}) {
+            if (!wanted[metric]) continue;
+            if (m.rows < G * W) put_far(at<G>(m, metric)[G - 1], m.rows - (G - 1) * W);
+            m.least[static_cast<std::size_t>(metric)] = smallest(at<G>(m, metric));
+        }
         return m;
     }
 
-    template <std::size_t G>
-    static Pack<T> (&at(Metrics<T, G>& m, Metric metric))[G] {
+    // Lanes of the last tile that have no row.
+    static void put_far(Pack<T>& metric, std::size_t rows) {
+        T lane[W];
+        metric.store(lane);
+        for (std::size_t l = rows; l < W; ++l) lane[l] = std::numeric_limits<T>::infinity();
+        metric = Pack<T>::load(lane);
+    }
+
+    template <std::size_t G, class M>
+    static POCKETKERNEL_INLINE auto& at(M& m, Metric metric) {
         return m.of[static_cast<std::size_t>(metric)];
     }
 
@@ -107,7 +137,7 @@ class Buffer {
         for (std::size_t k = 0; k < features_; ++k) {
             const Pack<T> x(q.dense[k]);
             for (std::size_t g = 0; g < G; ++g) {
-                const Pack<T> difference = column(tile + g, k) - x;
+                const Pack<T> difference = x - column(tile + g, k);
                 total[g] += difference * difference;
             }
         }
@@ -119,7 +149,7 @@ class Buffer {
         for (std::size_t g = 0; g < G; ++g) out[g] = Pack<T>(T(0));
         for (std::size_t k = 0; k < features_; ++k) {
             const Pack<T> x(q.dense[k]);
-            for (std::size_t g = 0; g < G; ++g) out[g] += absolute(column(tile + g, k) - x);
+            for (std::size_t g = 0; g < G; ++g) out[g] += absolute(x - column(tile + g, k));
         }
     }
 
@@ -195,46 +225,16 @@ class Buffer {
     std::uint64_t* size_ = nullptr;
 };
 
-// The stored row nearest to a query, found during the pass: the best of each lane, folded at the end.
-template <class T>
-class Nearest {
-  public:
-    struct Answer {
-        std::size_t row;
-        double farness;
-    };
+// The stored row nearest to a query, found during the pass: how far it is, and the group of tiles that it is in. Ties go
+// to the oldest. Which row it is, Buffer::find says to those who ask.
+struct Nearest {
+    double farness;
+    std::size_t tile;
 
-    void reset() {
-        farness_ = Pack<T>(std::numeric_limits<T>::infinity());
-        tile_ = Pack<T>(T(0));
+    void reset() { *this = {std::numeric_limits<double>::infinity(), 0}; }
+    void offer(double least, std::size_t from_tile) {
+        if (least < farness) *this = {least, from_tile};
     }
-
-    // `rows` is how many of the tile's lanes hold a row.
-    void offer(Pack<T> farness, std::size_t tile, std::size_t rows) {
-        if (rows < lanes_of<T>) {
-            T lane[lanes_of<T>];
-            farness.store(lane);
-            for (std::size_t l = rows; l < lanes_of<T>; ++l) lane[l] = std::numeric_limits<T>::infinity();
-            farness = Pack<T>::load(lane);
-        }
-        const Mask<T> nearer = farness < farness_;
-        tile_ = select(nearer, Pack<T>(static_cast<T>(tile)), tile_);
-        farness_ = smaller(farness, farness_);
-    }
-
-    // Ties go to the oldest row.
-    Answer answer() const {
-        T farness[lanes_of<T>], tile[lanes_of<T>];
-        farness_.store(farness);
-        tile_.store(tile);
-        std::size_t best = 0;
-        for (std::size_t l = 1; l < lanes_of<T>; ++l)
-            if (farness[l] < farness[best] || (farness[l] == farness[best] && tile[l] < tile[best])) best = l;
-        return {static_cast<std::size_t>(tile[best]) * lanes_of<T> + best, static_cast<double>(farness[best])};
-    }
-
-  private:
-    Pack<T> farness_, tile_;
 };
 
 POCKETKERNEL_END

@@ -45,7 +45,8 @@ class Hedge {
             exponential(Pack<double>(-eta) * (Pack<double>::load(costs_ + i) - Pack<double>(least))).store(weights_ + i);
         double total = 0.0;
         for (std::size_t i = 0; i < experts_; ++i) total += weights_[i];
-        for (std::size_t i = 0; i < experts_; ++i) weights_[i] /= total;
+        const double share = 1.0 / total;
+        for (std::size_t i = 0; i < experts_; ++i) weights_[i] *= share;
     }
 
     // M-OMD-S and LKMBooks charge the linearised loss, moved so that the best kernel pays nothing (SPEC 3.5).

@@ -64,12 +64,14 @@ struct MathConstants<float> {
     static constexpr float cosine_fit[] = {0x1.555554p-5f, -0x1.6c12d0p-10f, 0x1.9bd786p-16f};
 };
 
-// c[0] + c[1] x + ... by Horner's rule.
+// c[0] + c[1] x + ..., even and odd powers apart so that the two halves can run side by side.
 template <class V, class T, std::size_t N>
 POCKETKERNEL_INLINE V polynomial(const V& x, const T (&c)[N]) {
-    V p(c[N - 1]);
-    for (std::size_t i = N - 1; i > 0; --i) p = p * x + V(c[i - 1]);
-    return p;
+    const V z = x * x;
+    V even(c[(N - 1) / 2 * 2]), odd(c[N / 2 * 2 - 1]);
+    for (std::size_t i = (N - 1) / 2 * 2; i > 0; i -= 2) even = even * z + V(c[i - 2]);
+    for (std::size_t i = N / 2 * 2 - 1; i > 1; i -= 2) odd = odd * z + V(c[i - 2]);
+    return even + odd * x;
 }
 
 // exp(t) = 2^n exp(r): gives 2^n and exp(r) - 1 for t in the range where 2^n is a normal number.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "level.hpp"
 
@@ -52,7 +53,7 @@ struct alignas(pack_bytes) Pack {
 
     Pack() = default;
     POCKETKERNEL_INLINE Pack(E value) {  // NOLINT: a number is a pack of equal lanes
-        for (std::size_t i = 0; i < registers; ++i) r[i] = Register{} + value;
+        for (std::size_t i = 0; i < registers; ++i) r[i] = value - Register{};
     }
     static POCKETKERNEL_INLINE Pack load(const E* from) {
         Pack p;
@@ -151,7 +152,7 @@ POCKETKERNEL_INLINE T select(bool m, T yes, T no) {
     return m ? yes : no;
 }
 
-// On equal or unordered lanes both answer b, at every level.
+// The smaller and the larger of two; where lanes are equal or unordered both answer b, at every level.
 template <class V>
 POCKETKERNEL_INLINE V smaller(const V& a, const V& b) {
     return select(a < b, a, b);
@@ -160,6 +161,21 @@ template <class V>
 POCKETKERNEL_INLINE V larger(const V& a, const V& b) {
     return select(b < a, a, b);
 }
+#if defined(__AVX2__) && !defined(__clang__)
+// The instructions of that meaning, which GCC does not find by itself.
+#define POCKETKERNEL_NATIVE(name, T, instruction) \
+    template <> \
+    POCKETKERNEL_INLINE Pack<T> name(const Pack<T>& a, const Pack<T>& b) { \
+        Pack<T> c; \
+        for (std::size_t i = 0; i < Pack<T>::registers; ++i) c.r[i] = instruction(a.r[i], b.r[i]); \
+        return c; \
+    }
+POCKETKERNEL_NATIVE(smaller, float, __builtin_ia32_minps256)
+POCKETKERNEL_NATIVE(smaller, double, __builtin_ia32_minpd256)
+POCKETKERNEL_NATIVE(larger, float, __builtin_ia32_maxps256)
+POCKETKERNEL_NATIVE(larger, double, __builtin_ia32_maxpd256)
+#undef POCKETKERNEL_NATIVE
+#endif
 template <class V>
 POCKETKERNEL_INLINE V absolute(const V& a) {
     return larger(a, V(0) - a);
@@ -171,18 +187,6 @@ POCKETKERNEL_INLINE Pack<T> square_root(const Pack<T>& a) {
     a.store(lane);
     for (std::size_t l = 0; l < lanes_of<T>; ++l) lane[l] = std::sqrt(lane[l]);
     return Pack<T>::load(lane);
-}
-
-// Folds the lanes in double precision: neighbours first, then pairs of neighbours, and so on.
-template <class T>
-POCKETKERNEL_INLINE double sum(const Pack<T>& a) {
-    double part[lanes_of<T>];
-    T lane[lanes_of<T>];
-    a.store(lane);
-    for (std::size_t l = 0; l < lanes_of<T>; ++l) part[l] = static_cast<double>(lane[l]);
-    for (std::size_t n = lanes_of<T> / 2; n > 0; n /= 2)
-        for (std::size_t l = 0; l < n; ++l) part[l] = part[2 * l] + part[2 * l + 1];
-    return part[0];
 }
 
 template <class T>
@@ -218,20 +222,28 @@ POCKETKERNEL_INLINE Wide<double> widen(const Pack<double>& a) { return {{a}}; }
 POCKETKERNEL_INLINE Pack<double> narrow(const Wide<double>& a) { return a.p[0]; }
 
 #if POCKETKERNEL_REGISTER_BYTES > 0
+typedef float Half __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES / 2)));
+
+POCKETKERNEL_INLINE Pack<double>::Register widen_half(const Half& half) {
+#if defined(__AVX2__) && !defined(__clang__)
+    return __builtin_ia32_cvtps2pd256(half);  // GCC makes three instructions of __builtin_convertvector here
+#else
+    return __builtin_convertvector(half, Pack<double>::Register);
+#endif
+}
+
 POCKETKERNEL_INLINE Wide<float> widen(const Pack<float>& a) {
-    typedef float Half __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES / 2)));
     Wide<float> w;
     for (std::size_t i = 0; i < 2; ++i)
         for (std::size_t j = 0; j < Pack<double>::registers; ++j) {
             Half half;
             std::memcpy(&half, reinterpret_cast<const char*>(&a) + (i * Pack<double>::registers + j) * sizeof half,
                         sizeof half);
-            w.p[i].r[j] = __builtin_convertvector(half, Pack<double>::Register);
+            w.p[i].r[j] = widen_half(half);
         }
     return w;
 }
 POCKETKERNEL_INLINE Pack<float> narrow(const Wide<float>& a) {
-    typedef float Half __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES / 2)));
     Pack<float> p;
     for (std::size_t i = 0; i < 2; ++i)
         for (std::size_t j = 0; j < Pack<double>::registers; ++j) {
@@ -255,5 +267,20 @@ POCKETKERNEL_INLINE Pack<float> narrow(const Wide<float>& a) {
     return p;
 }
 #endif
+
+// Sum of the lanes in double precision, in a fixed order: the upper half is added to the lower, until one is left.
+template <class T>
+POCKETKERNEL_INLINE double sum(const Pack<T>& a) {
+    const Wide<T> wide = widen(a);
+    Pack<double> total = wide.p[0];
+    if constexpr (Wide<T>::parts == 2) total += wide.p[1];
+    for (std::size_t n = Pack<double>::registers / 2; n > 0; n /= 2)
+        for (std::size_t i = 0; i < n; ++i) total.r[i] = total.r[i] + total.r[i + n];
+    double lane[RegisterOf<double>::lanes];
+    std::memcpy(lane, &total.r[0], sizeof lane);
+    for (std::size_t n = RegisterOf<double>::lanes / 2; n > 0; n /= 2)
+        for (std::size_t l = 0; l < n; ++l) lane[l] += lane[l + n];
+    return lane[0];
+}
 
 POCKETKERNEL_END

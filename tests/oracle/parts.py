@@ -43,33 +43,40 @@ class Rng:
         return math.floor(self.uniform() * n)
 
 
-def cosine(U, v):
-    norms = np.sqrt((U**2).sum(axis=1)) * np.sqrt((v**2).sum())
-    zero = norms == 0
-    out = (U @ v) / np.where(zero, 1, norms)
-    out[zero] = np.where((U[zero] == 0).all(axis=1) & (v == 0).all(), 1.0, 0.0)
-    return out
+def metrics(kernel, U, V):
+    """What the kernel is a function of, for all pairs of rows of U and V."""
+    if kernel.family == "gaussian":
+        return ((U[:, None] - V[None]) ** 2).sum(axis=2)
+    if kernel.family == "laplacian":
+        return np.abs(U[:, None] - V[None]).sum(axis=2)
+    norms = np.sqrt((U**2).sum(axis=1))[:, None] * np.sqrt((V**2).sum(axis=1))[None]
+    both_zero = (U == 0).all(axis=1)[:, None] & (V == 0).all(axis=1)[None]
+    return np.where(norms == 0, both_zero, U @ V.T / np.where(norms == 0, 1, norms))
+
+
+def matrix(kernel, U, V):
+    """kappa(u, v) for all rows u of U and v of V."""
+    m = metrics(kernel, U, V)
+    if kernel.family == "gaussian":
+        return np.exp(-m / (2 * kernel.width**2))
+    if kernel.family == "laplacian":
+        return np.exp(-m / kernel.width)
+    return m ** (kernel.degree if kernel.family == "polynomial" else 1)
 
 
 def values(kernel, U, v):
     """kappa(u, v) for the rows u of U."""
-    if kernel.family == "gaussian":
-        return np.exp(-((U - v) ** 2).sum(axis=1) / (2 * kernel.width**2))
-    if kernel.family == "laplacian":
-        return np.exp(-np.abs(U - v).sum(axis=1) / kernel.width)
-    return cosine(U, v) ** (kernel.degree if kernel.family == "polynomial" else 1)
+    return matrix(kernel, U, v[None])[:, 0]
 
 
 def gram(kernel, U):
-    return np.array([values(kernel, U, u) for u in U]).reshape(len(U), len(U))
+    return matrix(kernel, U, U)
 
 
 def nearest(kernel, U, v):
     """Index of the stored row nearest to v; the oldest of several."""
-    if kernel.family == "gaussian":
-        return int(np.argmin(((U - v) ** 2).sum(axis=1)))
-    if kernel.family == "laplacian":
-        return int(np.argmin(np.abs(U - v).sum(axis=1)))
+    if kernel.family in ("gaussian", "laplacian"):
+        return int(np.argmin(metrics(kernel, U, v[None])))
     return int(np.argmax(values(kernel, U, v)))
 
 

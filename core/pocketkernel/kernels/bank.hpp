@@ -2,8 +2,8 @@
 //
 // Kernels of the shape exp(-rate m) on the same metric form a ladder when their rates are in ratio 2^q: the slowest is
 // computed by one exponential, each faster one by q squarings of the one before (SPEC 8). Squaring doubles relative
-// errors, so a ladder spans at most 2^20 in double precision. In single precision that would cost all digits of the
-// narrow kernels: there the rung kept is the complement c = 1 - kappa, and 1 - kappa^2 = c (2 - c) loses none near 0.
+// errors: in double precision a ladder spans at most 2^20. In single precision that would cost all digits of the narrow
+// kernels; all but the last 2^6 are climbed on complements c = 1 - kappa, where 1 - kappa^2 = c (2 - c) keeps small c exact.
 #pragma once
 
 #include <type_traits>
@@ -14,18 +14,32 @@
 
 POCKETKERNEL_BEGIN
 
-// The metrics between a query and G tiles of stored rows; those that no kernel needs are left alone.
+// The metrics between a query and G tiles of stored rows; those that are not wanted are left alone.
+// Lanes without a row are infinitely far, with cosine 0.
 template <class T, std::size_t G>
 struct Metrics {
     static constexpr std::size_t tiles = G;
     Pack<T> of[metric_count][G];
+    double least[metric_count] = {};  // the smallest lane of each
+    std::size_t rows = 0;             // lanes with a row
 };
+
+template <class T, std::size_t G>
+POCKETKERNEL_INLINE double smallest(const Pack<T> (&m)[G]) {
+    Pack<T> least = m[0];
+    for (std::size_t g = 1; g < G; ++g) least = smaller(m[g], least);
+    return static_cast<double>(smallest_lane(least));
+}
 
 template <class T>
 class KernelBank {
     struct Link {
         std::size_t kernel;
-        int squarings;  // from the rung before; or `fresh`, or `power`
+        int squarings;     // from the rung before; or `fresh`, or `power`
+        bool complement;   // the rung is 1 - kappa
+        bool converted;    // the rung before it was a complement, this one is not
+        double vanishing;  // rate * m beyond which kappa counts as 0
+        T floor;           // values of the rung before that would become 0
     };
 
   public:
@@ -60,29 +74,41 @@ class KernelBank {
     std::size_t leader_of(std::size_t group) const { return leader_[group]; }
     std::size_t group_of(std::size_t i) const { return group_[i]; }
 
-    // Calls visit(i, k) for every kernel i with k[g] = kappa_i(stored rows of tile g, query), unless all of them are 0.
+    // Calls visit(i, k) for every kernel i, where k(g) = kappa_i(stored rows of tile g, query); not if all of them are 0.
     template <std::size_t G, class Visit>
-    void evaluate(const Metrics<T, G>& metrics, Visit&& visit) const {
-        double least[metric_count];
-        for (std::size_t m = 0; m < metric_count; ++m) least[m] = metrics_.wanted[m] ? smallest(metrics.of[m]) : 0.0;
+    POCKETKERNEL_INLINE void evaluate(const Metrics<T, G>& metrics, Visit&& visit) const {
         Pack<T> rung[G];
         for (std::size_t g = 0; g < G; ++g) rung[g] = Pack<T>(T(0));
         for (std::size_t n = 0; n < count_; ++n) {
             const Link& link = chain_[n];
             const KernelShape& shape = shape_[link.kernel];
             const Pack<T>(&m)[G] = metrics.of[index_of(shape.metric)];
-            if (shape.rate * least[index_of(shape.metric)] > vanishing) continue;
-            Pack<T> k[G];
             if (link.squarings == power) {
-                for (std::size_t g = 0; g < G; ++g) k[g] = integer_power(m[g], shape.power);
-            } else {
-                if (link.squarings == fresh)
-                    for (std::size_t g = 0; g < G; ++g) rung[g] = start(m[g] * Pack<T>(static_cast<T>(shape.rate)));
-                for (int s = 0; s < link.squarings; ++s)
-                    for (std::size_t g = 0; g < G; ++g) rung[g] = squared(rung[g]);
-                for (std::size_t g = 0; g < G; ++g) k[g] = value(rung[g]);
+                visit(link.kernel, [&](std::size_t g) { return integer_power(m[g], shape.power); });
+                continue;
             }
-            visit(link.kernel, k);
+            if (shape.rate * metrics.least[index_of(shape.metric)] > link.vanishing) continue;
+            if (link.squarings == fresh) {
+                const Pack<T> rate(static_cast<T>(shape.rate));
+                if (link.complement)
+                    for (std::size_t g = 0; g < G; ++g) rung[g] = exponential_complement(m[g] * rate);
+                else
+                    for (std::size_t g = 0; g < G; ++g) rung[g] = exponential(Pack<T>(T(0)) - m[g] * rate);
+            }
+            if (link.complement) {
+                for (int s = 0; s < link.squarings; ++s)
+                    for (std::size_t g = 0; g < G; ++g) rung[g] = rung[g] * (Pack<T>(T(2)) - rung[g]);
+                visit(link.kernel, [&](std::size_t g) { return Pack<T>(T(1)) - rung[g]; });
+                continue;
+            }
+            if (link.converted)
+                for (std::size_t g = 0; g < G; ++g) rung[g] = Pack<T>(T(1)) - rung[g];
+            if (link.squarings > 0) {
+                for (std::size_t g = 0; g < G; ++g) rung[g] = select(rung[g] < Pack<T>(link.floor), Pack<T>(T(0)), rung[g]);
+                for (int s = 0; s < link.squarings; ++s)
+                    for (std::size_t g = 0; g < G; ++g) rung[g] = rung[g] * rung[g];
+            }
+            visit(link.kernel, [&](std::size_t g) { return rung[g]; });
         }
     }
 
@@ -93,55 +119,41 @@ class KernelBank {
         const Pack<T>(&m)[G] = metrics.of[index_of(shape.metric)];
         const Pack<T> rate(static_cast<T>(shape.rate));
         for (std::size_t g = 0; g < G; ++g)
-            k[g] = shape.rate > 0.0 ? value(start(m[g] * rate)) : integer_power(m[g], shape.power);
+            k[g] = shape.rate > 0.0 ? exponential(Pack<T>(T(0)) - m[g] * rate) : integer_power(m[g], shape.power);
     }
 
-    // How far the rows of a tile are from the query, smaller is nearer: the metric of kernel i, or minus its value.
+    // How far rows are from the query as kernel i sees it, smaller is nearer: the metric, or minus the kernel's value.
+    POCKETKERNEL_INLINE Pack<T> farness(std::size_t i, const Pack<T>& m) const {
+        return shape_[i].rate > 0.0 ? m : Pack<T>(T(0)) - integer_power(m, shape_[i].power);
+    }
+    Metric metric_of(std::size_t i) const { return shape_[i].metric; }
+
+    // The farness of the nearest of some tiles.
     template <std::size_t G>
-    POCKETKERNEL_INLINE Pack<T> farness(std::size_t i, const Metrics<T, G>& metrics, std::size_t g) const {
-        const KernelShape& shape = shape_[i];
-        const Pack<T>& m = metrics.of[index_of(shape.metric)][g];
-        return shape.rate > 0.0 ? m : Pack<T>(T(0)) - integer_power(m, shape.power);
+    POCKETKERNEL_INLINE double least_farness(std::size_t i, const Metrics<T, G>& metrics) const {
+        if (shape_[i].rate > 0.0) return metrics.least[index_of(shape_[i].metric)];
+        T lane[G * lanes_of<T>];
+        for (std::size_t g = 0; g < G; ++g) farness(i, metrics.of[index_of(shape_[i].metric)][g]).store(lane + g * lanes_of<T>);
+        T least = lane[0];
+        for (std::size_t l = 1; l < metrics.rows; ++l) least = lane[l] < least ? lane[l] : least;
+        return static_cast<double>(least);
     }
 
-    // |kappa_i(u,.) - kappa_i(v,.)|^2 from the farness of u and v.
-    double distance2(std::size_t i, double farness) const {
-        return 2.0 * (shape_[i].rate > 0.0 ? exponential_complement(shape_[i].rate * farness) : 1.0 + farness);
+    // Whether |kappa_i(u,.) - kappa_i(v,.)| <= gamma for rows u and v of this farness.
+    bool within(std::size_t i, double farness, double gamma) const {
+        if (!(shape_[i].rate > 0.0)) return 2.0 * (1.0 + farness) <= gamma * gamma;
+        const double m = shape_[i].rate * farness;
+        // 1 - exp(-m) >= m / (1 + m) settles most cases without an exponential.
+        if (2.0 * m > gamma * gamma * (1.0 + m) * (1.0 + 1e-12)) return false;
+        return 2.0 * exponential_complement(m) <= gamma * gamma;
     }
 
   private:
     static constexpr int fresh = -1, power = -2;
-    // exp(-m) is 0 beyond this: smaller than the last digit of 1 in float (whose rungs are complements), or underflow.
-    static constexpr double vanishing = std::is_same<T, float>::value ? 20.0 : 701.0;
-    static constexpr int longest_ladder = std::is_same<T, float>::value ? 60 : 20;
+    static constexpr bool single = std::is_same<T, float>::value;
+    static constexpr int longest_ladder = single ? 60 : 20, longest_climb = single ? 6 : 20;
 
     static constexpr std::size_t index_of(Metric metric) { return static_cast<std::size_t>(metric); }
-
-    template <std::size_t G>
-    static POCKETKERNEL_INLINE double smallest(const Pack<T> (&m)[G]) {
-        Pack<T> least = m[0];
-        for (std::size_t g = 1; g < G; ++g) least = smaller(m[g], least);
-        return static_cast<double>(smallest_lane(least));
-    }
-
-    static POCKETKERNEL_INLINE Pack<T> start(const Pack<T>& exponent) {
-        if constexpr (std::is_same<T, float>::value)
-            return exponential_complement(exponent);
-        else
-            return exponential(Pack<T>(T(0)) - exponent);
-    }
-    static POCKETKERNEL_INLINE Pack<T> squared(const Pack<T>& rung) {
-        if constexpr (std::is_same<T, float>::value)
-            return rung * (Pack<T>(T(2)) - rung);
-        else
-            return rung * rung;
-    }
-    static POCKETKERNEL_INLINE Pack<T> value(const Pack<T>& rung) {
-        if constexpr (std::is_same<T, float>::value)
-            return Pack<T>(T(1)) - rung;
-        else
-            return rung;
-    }
 
     // Orders the kernels by metric, then rate, and links each to the rung before it where the rates allow.
     void arrange() {
@@ -161,7 +173,26 @@ class KernelBank {
             span = squarings >= 0 ? span + squarings : 0;
             chain_[n].squarings = squarings;
         }
+        choose_forms();
     }
+
+    // From the top of each ladder down: a rung is a complement if plain squaring from the rung below it (or, for the
+    // first, from itself) would double errors too often.
+    void choose_forms() {
+        const double lowest = -static_cast<double>(MathConstants<T>::exp_low);
+        int above = 0;  // squarings from this rung to the top
+        for (std::size_t n = count_; n-- > 0;) {
+            Link& link = chain_[n];
+            const int q = link.squarings > 0 ? link.squarings : 0;
+            link.complement = link.squarings != power && above + q > longest_climb;
+            link.vanishing = link.complement ? complement_vanishing : lowest;
+            link.floor = static_cast<T>(exponential(-lowest / static_cast<double>(std::uint64_t(1) << q)));
+            if (n + 1 < count_ && chain_[n + 1].squarings >= 0) chain_[n + 1].converted = link.complement && !chain_[n + 1].complement;
+            above = link.squarings >= 0 ? above + q : 0;
+        }
+    }
+    static constexpr double complement_vanishing = 17.4;  // exp(-17.4) is less than half the last digit of 1 in float
+
     bool comes_before(std::size_t i, std::size_t j) const {
         if (shape_[i].metric != shape_[j].metric) return shape_[i].metric < shape_[j].metric;
         return shape_[i].rate < shape_[j].rate;

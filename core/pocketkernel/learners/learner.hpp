@@ -78,27 +78,21 @@ class Learner {
     // f_i(q) = sum_j a_ij kappa_i(x_j, q) before scaling, for all kernels, in one pass; each group's nearest row on the
     // way if `nearest` is given. Function i has the coefficients of row i, or all share row 0.
     void pass(const Buffer<T>& buffer, const Coefficients<T>& a, bool shared, const Query<T>& q, Workspace<T>& work,
-              Nearest<T>* nearest) const {
+              Nearest* nearest) const {
         for (std::size_t i = 0; i < K_; ++i) work.partial[i] = Pack<T>(T(0));
         if (nearest)
             for (std::size_t g = 0; g < bank_.groups(); ++g) nearest[g].reset();
         buffer.for_each_tile(bank_.metrics(), q, [&](std::size_t tile, const auto& metrics) {
             constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
-            if (nearest) offer_all(nearest, buffer, tile, metrics);
-            bank_.evaluate(metrics, [&](std::size_t i, const Pack<T>(&k)[G]) {
+            for (std::size_t g = 0; nearest && g < bank_.groups(); ++g)
+                nearest[g].offer(bank_.least_farness(bank_.leader_of(g), metrics), tile);
+            bank_.evaluate(metrics, [&](std::size_t i, const auto& k) {
                 Pack<T> partial = work.partial[i];
-                for (std::size_t g = 0; g < G; ++g) partial += a.pack(shared ? 0 : i, tile + g) * k[g];
+                for (std::size_t g = 0; g < G; ++g) partial += a.pack(shared ? 0 : i, tile + g) * k(g);
                 work.partial[i] = partial;
             });
         });
         for (std::size_t i = 0; i < K_; ++i) work.values[i] = sum(work.partial[i]);
-    }
-
-    template <std::size_t G>
-    void offer_all(Nearest<T>* nearest, const Buffer<T>& buffer, std::size_t tile, const Metrics<T, G>& metrics) const {
-        for (std::size_t group = 0; group < bank_.groups(); ++group)
-            for (std::size_t g = 0; g < G; ++g)
-                nearest[group].offer(bank_.farness(bank_.leader_of(group), metrics, g), tile + g, buffer.rows_in(tile + g));
     }
 
     Config config_;

@@ -56,7 +56,7 @@ class MOMDH : public Learner<T> {
         for (std::size_t i = 0; S_ && i < K_; ++i) S_[i] = buffers[i];
         work_ = Workspace<T>(arena, c, bank_);
         stored_ = QueryScratch<T>(arena, c.features, norms);
-        nearest_ = arena.take<Nearest<T>>(K_);
+        nearest_ = arena.take<Nearest>(K_);
         k0_ = Coefficients<T>(arena, K_, archive);
         lambda_ = c.step * c.norm_bound / std::sqrt(static_cast<double>(c.budget));
     }
@@ -115,7 +115,7 @@ class MOMDH : public Learner<T> {
 
     // work.values[i] = f'_i(x) and work.values[K + i] = H_i(x). On the way, if wanted: kappa_i(x, .) on the archive, and
     // the row of S_i nearest to x.
-    void evaluate(const Query<T>& x, Workspace<T>& work, Coefficients<T>* k0, Nearest<T>* nearest) const {
+    void evaluate(const Query<T>& x, Workspace<T>& work, Coefficients<T>* k0, Nearest* nearest) const {
         archive_pass(x, work, k0);
         for (std::size_t i = 0; i < K_; ++i) {
             if (nearest) nearest[i].reset();
@@ -136,11 +136,12 @@ class MOMDH : public Learner<T> {
         if (k0) k0->clear(S0_.size());
         S0_.for_each_tile(bank_.metrics(), x, [&](std::size_t tile, const auto& metrics) {
             constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
-            bank_.evaluate(metrics, [&](std::size_t i, const Pack<T>(&k)[G]) {
+            bank_.evaluate(metrics, [&](std::size_t i, const auto& kernel) {
                 for (std::size_t g = 0; g < G; ++g) {
-                    work.partial[i] += a0_.pack(i, tile + g) * k[g];
-                    work.partial[K_ + i] += w_.pack(0, tile + g) * k[g];
-                    if (k0) k[g].store(k0->of(i) + (tile + g) * lanes_of<T>);
+                    const Pack<T> k = kernel(g);
+                    work.partial[i] += a0_.pack(i, tile + g) * k;
+                    work.partial[K_ + i] += w_.pack(0, tile + g) * k;
+                    if (k0) k.store(k0->of(i) + (tile + g) * lanes_of<T>);
                 }
             });
         });
@@ -152,11 +153,9 @@ class MOMDH : public Learner<T> {
     }
 
     // Kernel i's unscaled sum over its own buffer.
-    double own_pass(std::size_t i, const Query<T>& x, Nearest<T>* nearest) const {
+    double own_pass(std::size_t i, const Query<T>& x, Nearest* nearest) const {
         return single_pass(i, S_[i], a_.of(i), x, [&](std::size_t tile, const auto& metrics, const auto&) {
-            constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
-            for (std::size_t g = 0; nearest && g < G; ++g)
-                nearest->offer(bank_.farness(i, metrics, g), tile + g, S_[i].rows_in(tile + g));
+            if (nearest) nearest->offer(bank_.least_farness(i, metrics), tile);
         });
     }
 
@@ -189,10 +188,10 @@ class MOMDH : public Learner<T> {
         const double D = larger(1.0 - 2.0 * y * H_at_x + own.H_norm2, 0.0);
         own.A += D;
         const double gamma = D / std::sqrt(1.0 + own.A);
-        const typename Nearest<T>::Answer near = nearest_[i].answer();
-        if (S_[i].size() > 0 && bank_.distance2(i, near.farness) <= gamma * gamma) {
-            const double at = value_of(i, S_[i].query(near.row, stored_), k0_.of(i));
-            step(i, near.row, lambda_ * y, at, 0.0, 0.0);
+        if (S_[i].size() > 0 && bank_.within(i, nearest_[i].farness, gamma)) {
+            const std::size_t s = S_[i].find(bank_, i, x, nearest_[i].tile, nearest_[i].farness);
+            const double at = value_of(i, S_[i].query(s, stored_), k0_.of(i));
+            step(i, s, lambda_ * y, at, 0.0, 0.0);
             ++own.proxies;
             ++common_->tally.proxies;
             return;
@@ -326,7 +325,7 @@ class MOMDH : public Learner<T> {
     Buffer<T> S0_;
     Buffer<T>* S_ = nullptr;
     QueryScratch<T> stored_;
-    Nearest<T>* nearest_ = nullptr;
+    Nearest* nearest_ = nullptr;
 };
 
 POCKETKERNEL_END

@@ -36,7 +36,7 @@ class MOMDS : public Learner<T> {
         this->end_of_state(arena);
         work_ = Workspace<T>(arena, c, bank_);
         stored_ = QueryScratch<T>(arena, c.features, norms_for(bank_.metrics(), c.features));
-        nearest_ = arena.take<Nearest<T>>(bank_.groups());
+        nearest_ = arena.take<Nearest>(bank_.groups());
         lambda_ = c.step * c.norm_bound / std::sqrt(static_cast<double>(c.budget));
         G1_ = loss_G1(c.loss);
     }
@@ -66,7 +66,7 @@ class MOMDS : public Learner<T> {
         // Eq. learning_rate:M-OMD-S: gamma shrinks with the summed |l'|, so easy streams merge more points.
         const double gamma = hedge_.root_2_ln_K() / std::sqrt(1.0 + *summed_slopes_);
         if (near_enough(gamma)) {
-            step_at_neighbours(g);
+            step_at_neighbours(x, g);
         } else if (common_->rng.uniform() < absolute(g) / (absolute(g) + G1_)) {
             add(x, g);
         }
@@ -91,7 +91,7 @@ class MOMDS : public Learner<T> {
     using Learner<T>::config_;
     using Learner<T>::work_;
 
-    void evaluate(const Query<T>& x, Workspace<T>& work, Nearest<T>* nearest) const {
+    void evaluate(const Query<T>& x, Workspace<T>& work, Nearest* nearest) const {
         this->pass(S_, a_, false, x, work, nearest);
         for (std::size_t i = 0; i < K_; ++i) work.values[i] *= f_[i].scale;
     }
@@ -109,13 +109,13 @@ class MOMDS : public Learner<T> {
     bool near_enough(double gamma) const {
         if (S_.size() == 0) return false;
         for (std::size_t group = 0; group < bank_.groups(); ++group)
-            if (bank_.distance2(bank_.leader_of(group), nearest_[group].answer().farness) > gamma * gamma) return false;
+            if (!bank_.within(bank_.leader_of(group), nearest_[group].farness, gamma)) return false;
         return true;
     }
 
-    void step_at_neighbours(double g) {
+    void step_at_neighbours(const Query<T>& x, double g) {
         for (std::size_t group = 0; group < bank_.groups(); ++group) {
-            const std::size_t s = nearest_[group].answer().row;
+            const std::size_t s = S_.find(bank_, bank_.leader_of(group), x, nearest_[group].tile, nearest_[group].farness);
             evaluate(S_.query(s, stored_), work_, nullptr);
             for (std::size_t i = 0; i < K_; ++i)
                 if (bank_.group_of(i) == group) step(i, s, -lambda_ * g, work_.values[i]);
@@ -177,7 +177,7 @@ class MOMDS : public Learner<T> {
     Coefficients<T> a_;
     Buffer<T> S_;
     QueryScratch<T> stored_;
-    Nearest<T>* nearest_ = nullptr;
+    Nearest* nearest_ = nullptr;
 };
 
 POCKETKERNEL_END
