@@ -183,8 +183,10 @@ double bare_pass(const Rows& rows, std::size_t stored, void* block, std::size_t 
     });
     Pack<T> total(T(0));
     for_each_row(rows, [&](std::size_t, const auto& row) {
-        buffer.for_each_tile(wanted, scratch.read(row), [&](std::size_t, const auto& metrics) {
-            for (const Pack<T>& m : metrics.of[0]) total += exponential(m * Pack<T>(T(-0.1)));
+        buffer.for_each_tile(wanted, scratch.read(row), stored, [&](std::size_t, const auto& metrics) {
+            Pack<T> part(T(0));
+            for (const Pack<T>& m : metrics.of[0]) part += exponential(m * Pack<T>(T(-0.1)));
+            total += part;
         });
     });
     return sum(total);

@@ -27,7 +27,6 @@ class Buffer {
 
     std::size_t size() const { return static_cast<std::size_t>(*size_); }
     std::size_t capacity() const { return capacity_; }
-    std::size_t tiles() const { return packs_for<T>(size()); }
     bool valid() const { return *size_ <= capacity_; }
 
     void append(const Query<T>& q) {
@@ -69,19 +68,23 @@ class Buffer {
         return scratch.read(Row<T>{row});
     }
 
-    // Calls visit(tile, metrics) for groups of consecutive tiles, in order; metrics is a Metrics<T, G> for G tiles.
+    // Calls visit(tile, metrics) for groups of consecutive tiles that hold the oldest `rows` rows, in order; metrics is a
+    // Metrics<T, G> for G tiles.
     template <class Visit>
-    void for_each_tile(const MetricSet& wanted, const Query<T>& q, Visit&& visit) const {
+    void for_each_tile(const MetricSet& wanted, const Query<T>& q, std::size_t rows, Visit&& visit) const {
+        // Five tiles at a time hide the latency of the arithmetic and still fit the registers.
         std::size_t tile = 0;
-        visit_tiles<5>(wanted, q, tile, visit);
-        visit_tiles<2>(wanted, q, tile, visit);
-        visit_tiles<1>(wanted, q, tile, visit);
+        visit_tiles<5>(wanted, q, rows, tile, visit);
+        visit_tiles<4>(wanted, q, rows, tile, visit);
+        visit_tiles<3>(wanted, q, rows, tile, visit);
+        visit_tiles<2>(wanted, q, rows, tile, visit);
+        visit_tiles<1>(wanted, q, rows, tile, visit);
     }
 
     // The oldest row from `tile` on that has this farness for kernel i; there is one.
     std::size_t find(const KernelBank<T>& bank, std::size_t i, const Query<T>& q, std::size_t tile, double farness) const {
         for (;; ++tile) {
-            const Metrics<T, 1> m = measure<1>(bank.metrics_of(i), q, tile);
+            const Metrics<T, 1> m = measure<1>(bank.metrics_of(i), q, size(), tile);
             T lane[W];
             bank.farness(i, at<1>(m, bank.metric_of(i))[0]).store(lane);
             for (std::size_t l = 0; l < m.rows; ++l)
@@ -91,12 +94,12 @@ class Buffer {
 
   private:
     template <std::size_t G, class Visit>
-    POCKETKERNEL_INLINE void visit_tiles(const MetricSet& wanted, const Query<T>& q, std::size_t& tile, Visit& visit) const {
-        for (const std::size_t tiles = this->tiles(); tile + G <= tiles; tile += G) visit(tile, measure<G>(wanted, q, tile));
+    POCKETKERNEL_INLINE void visit_tiles(const MetricSet& wanted, const Query<T>& q, std::size_t rows, std::size_t& tile, Visit& visit) const {
+        for (const std::size_t tiles = packs_for<T>(rows); tile + G <= tiles; tile += G) visit(tile, measure<G>(wanted, q, rows, tile));
     }
 
     template <std::size_t G>
-    POCKETKERNEL_INLINE Metrics<T, G> measure(const MetricSet& wanted, const Query<T>& q, std::size_t tile) const {
+    POCKETKERNEL_INLINE Metrics<T, G> measure(const MetricSet& wanted, const Query<T>& q, std::size_t rows, std::size_t tile) const {
         Metrics<T, G> m;
         if (q.sparse) {
             if (wanted[Metric::squared_distance] || wanted[Metric::cosine]) sparse_products(wanted, q, tile, m);
@@ -106,21 +109,21 @@ class Buffer {
             if (wanted[Metric::l1_distance]) dense_l1(q, tile, at<G>(m, Metric::l1_distance));
             if (wanted[Metric::cosine]) dense_cosine(q, tile, at<G>(m, Metric::cosine));
         }
-        m.rows = size() - tile * W < G * W ? size() - tile * W : G * W;
-        for (Metric metric : {Metric::squared_distance, Metric::l1_distance}) {
+        m.rows = rows - tile * W < G * W ? rows - tile * W : G * W;
+        for (Metric metric : {Metric::squared_distance, Metric::l1_distance, Metric::cosine}) {
             if (!wanted[metric]) continue;
-            if (m.rows < G * W) put_far(at<G>(m, metric)[G - 1], m.rows - (G - 1) * W);
+            const T nothing = metric == Metric::cosine ? T(0) : std::numeric_limits<T>::infinity();
+            if (m.rows < G * W) fill_from(m.rows - (G - 1) * W, nothing, at<G>(m, metric)[G - 1]);
             m.least[static_cast<std::size_t>(metric)] = smallest(at<G>(m, metric));
         }
         return m;
     }
 
-    // Lanes of the last tile that have no row.
-    static void put_far(Pack<T>& metric, std::size_t rows) {
+    static void fill_from(std::size_t first, T value, Pack<T>& pack) {
         T lane[W];
-        metric.store(lane);
-        for (std::size_t l = rows; l < W; ++l) lane[l] = std::numeric_limits<T>::infinity();
-        metric = Pack<T>::load(lane);
+        pack.store(lane);
+        for (std::size_t l = first; l < W; ++l) lane[l] = value;
+        pack = Pack<T>::load(lane);
     }
 
     template <std::size_t G, class M>

@@ -13,12 +13,15 @@ class Hedge {
     Hedge() = default;
     Hedge(Arena& arena, std::size_t experts)
         : experts_(experts), costs_(arena.take<double>(padded<double>(experts))),
-          weights_(arena.take<double>(padded<double>(experts))), squares_(arena.take<double>(1)) {}
+          weights_(arena.take<double>(padded<double>(experts))), squares_(arena.take<double>(1)),
+          root_2_ln_K_(std::sqrt(2.0 * logarithm(static_cast<double>(experts)))) {}
 
-    // The state is zero as it comes from the arena, but for the uniform weights.
+    // Lanes beyond the experts cost infinitely much and weigh nothing.
     void reset() {
-        for (std::size_t i = 0; i < experts_; ++i) weights_[i] = 1.0 / static_cast<double>(experts_);
-        root_2_ln_K_ = std::sqrt(2.0 * logarithm(static_cast<double>(experts_)));
+        for (std::size_t i = 0; i < padded<double>(experts_); ++i) {
+            costs_[i] = i < experts_ ? 0.0 : std::numeric_limits<double>::infinity();
+            weights_[i] = i < experts_ ? 1.0 / static_cast<double>(experts_) : 0.0;
+        }
     }
 
     const double* weights() const { return weights_; }
@@ -30,28 +33,35 @@ class Hedge {
         return f;
     }
 
-    // cost(i) >= 0 is what expert i pays for this round.
-    template <class Cost>
-    void update(Cost&& cost) {
-        double least = std::numeric_limits<double>::infinity();
-        for (std::size_t i = 0; i < experts_; ++i) {
-            const double c = cost(i);
-            *squares_ += weights_[i] * c * c;
-            costs_[i] += c;
-            least = smaller(least, costs_[i]);
+    // Charges expert i with cost_of(scores)[i] >= 0, computed on packs of scores; the last pack of scores must be whole.
+    template <class CostOf>
+    void update(const double* scores, CostOf&& cost_of) {
+        if (experts_ == 1) return;
+        Pack<double> squares(0.0), least(std::numeric_limits<double>::infinity());
+        for (std::size_t i = 0; i < experts_; i += lanes_of<double>) {
+            const Pack<double> cost = cost_of(Pack<double>::load(scores + i));
+            const Pack<double> total = Pack<double>::load(costs_ + i) + cost;
+            squares += Pack<double>::load(weights_ + i) * cost * cost;
+            least = smaller(total, least);
+            total.store(costs_ + i);
         }
-        const double eta = root_2_ln_K_ / std::sqrt(1.0 + *squares_);
+        *squares_ += sum(squares);
+        const Pack<double> eta(root_2_ln_K_ / std::sqrt(1.0 + *squares_)), best(smallest_lane(least));
+        Pack<double> total(0.0);
+        for (std::size_t i = 0; i < experts_; i += lanes_of<double>) {
+            const Pack<double> weight = exponential(eta * (best - Pack<double>::load(costs_ + i)));
+            total += weight;
+            weight.store(weights_ + i);
+        }
+        const Pack<double> share(1.0 / sum(total));
         for (std::size_t i = 0; i < experts_; i += lanes_of<double>)
-            exponential(Pack<double>(-eta) * (Pack<double>::load(costs_ + i) - Pack<double>(least))).store(weights_ + i);
-        double total = 0.0;
-        for (std::size_t i = 0; i < experts_; ++i) total += weights_[i];
-        const double share = 1.0 / total;
-        for (std::size_t i = 0; i < experts_; ++i) weights_[i] *= share;
+            (Pack<double>::load(weights_ + i) * share).store(weights_ + i);
     }
 
     // M-OMD-S and LKMBooks charge the linearised loss, moved so that the best kernel pays nothing (SPEC 3.5).
-    static double linearised_cost(double g, double score, double least, double most) {
-        return g > 0.0 ? g * (score - least) : g * (score - most);
+    template <class V>
+    static POCKETKERNEL_INLINE V linearised_cost(double g, const V& score, double least, double most) {
+        return V(g) * (score - V(g > 0.0 ? least : most));
     }
 
     bool valid() const {

@@ -129,10 +129,11 @@ inline double logarithm(double x) {
     return n * ln2_high + (twice_atanh((mantissa - 1.0) / (mantissa + 1.0)) + n * ln2_low);
 }
 
-// ln(1 + e) for 0 <= e <= 1.
+// ln(1 + e) for 0 <= e <= 1; from sqrt(2) - 1 on as ln 2 + ln((1 + e) / 2). No branch: neither case is rare.
 inline double log_one_plus(double e) {
-    if (e < 0.41421356237309503) return twice_atanh(e / (2.0 + e));
-    return 0x1.62e42fefa39efp-1 + twice_atanh((e - 1.0) / (e + 3.0));
+    const bool upper = e >= 0.41421356237309503;
+    const double s = (e - select(upper, 1.0, 0.0)) / (e + select(upper, 3.0, 2.0));
+    return select(upper, 0x1.62e42fefa39efp-1, 0.0) + twice_atanh(s);
 }
 
 // Cosine and sine of an angle in radians. Beyond angle_limit an angle has no digits left to tell its phase: it counts as 0.

@@ -24,12 +24,12 @@ template <class T>
 struct Workspace {
     QueryScratch<T> query;
     Pack<T>* partial = nullptr;  // one running sum per kernel (two for M-OMD-H)
-    double* values = nullptr;    // f_i(x)
+    double* values = nullptr;    // f_i(x), up to a whole pack
 
     Workspace() = default;
     Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank)
         : query(arena, config.features, norms_for(bank.metrics(), config.features)),
-          partial(arena.take<Pack<T>>(2 * config.kernel_count)), values(arena.take<double>(2 * config.kernel_count)) {}
+          partial(arena.take<Pack<T>>(2 * config.kernel_count)), values(arena.take<double>(padded<double>(2 * config.kernel_count))) {}
 };
 
 [[nodiscard]] inline Status check_common(const Config& c, bool needs_smooth_loss) {
@@ -75,14 +75,14 @@ class Learner {
 
     bool common_valid() const { return common_->rng.valid() && common_->tally.mistakes <= common_->tally.rounds; }
 
-    // f_i(q) = sum_j a_ij kappa_i(x_j, q) before scaling, for all kernels, in one pass; each group's nearest row on the
-    // way if `nearest` is given. Function i has the coefficients of row i, or all share row 0.
-    void pass(const Buffer<T>& buffer, const Coefficients<T>& a, bool shared, const Query<T>& q, Workspace<T>& work,
-              Nearest* nearest) const {
+    // work.values[i] = sum_j a_ij kappa_i(x_j, q) over the oldest `rows` rows, for all kernels, in one pass; each group's
+    // nearest row on the way if `nearest` is given. Function i has the coefficients of row i, or all share row 0.
+    void pass(const Buffer<T>& buffer, std::size_t rows, const Coefficients<T>& a, bool shared, const Query<T>& q,
+              Workspace<T>& work, Nearest* nearest) const {
         for (std::size_t i = 0; i < K_; ++i) work.partial[i] = Pack<T>(T(0));
         if (nearest)
             for (std::size_t g = 0; g < bank_.groups(); ++g) nearest[g].reset();
-        buffer.for_each_tile(bank_.metrics(), q, [&](std::size_t tile, const auto& metrics) {
+        buffer.for_each_tile(bank_.metrics(), q, rows, [&](std::size_t tile, const auto& metrics) {
             constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
             for (std::size_t g = 0; nearest && g < bank_.groups(); ++g)
                 nearest[g].offer(bank_.least_farness(bank_.leader_of(g), metrics), tile);

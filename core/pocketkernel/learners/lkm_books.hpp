@@ -47,7 +47,7 @@ class LKMBooks : public Learner<T> {
     }
 
     double score(const Query<T>& x, Workspace<T>& work) const {
-        this->pass(S_, a_, true, x, work, nullptr);
+        this->pass(S_, S_.size(), a_, true, x, work, nullptr);
         double f = 0.0;
         for (std::size_t i = 0; i < K_; ++i) f += p_[i] * work.values[i];
         return f;

@@ -57,6 +57,7 @@ class MOMDH : public Learner<T> {
         work_ = Workspace<T>(arena, c, bank_);
         stored_ = QueryScratch<T>(arena, c.features, norms);
         nearest_ = arena.take<Nearest>(K_);
+        optimistic_ = arena.take<double>(padded<double>(K_));
         k0_ = Coefficients<T>(arena, K_, archive);
         lambda_ = c.step * c.norm_bound / std::sqrt(static_cast<double>(c.budget));
     }
@@ -78,9 +79,10 @@ class MOMDH : public Learner<T> {
         evaluate(x, work_, &k0_, nearest_);
         const double score = mix(work_);
         this->record(score, y, Hinge::at(score, y).value);
-        hedge_.update([&](std::size_t i) { return Hinge::at(optimistic(work_, i), y).value; });
+        for (std::size_t i = 0; i < K_; ++i) optimistic_[i] = optimistic(work_, i);
+        hedge_.update(optimistic_, [&](const Pack<double>& f) { return larger(Pack<double>(1.0) - Pack<double>(y) * f, Pack<double>(0.0)); });
         for (std::size_t i = 0; i < K_; ++i)
-            if (y * optimistic(work_, i) < 1.0) learn_kernel(i, x, y);
+            if (y * optimistic_[i] < 1.0) learn_kernel(i, x, y);
         const std::size_t slot = V_.offer(common_->tally.rounds, common_->rng);
         if (slot < V_.slots()) enter_reservoir(slot, x, y);
         return score;
@@ -119,7 +121,7 @@ class MOMDH : public Learner<T> {
         archive_pass(x, work, k0);
         for (std::size_t i = 0; i < K_; ++i) {
             if (nearest) nearest[i].reset();
-            work.values[i] += own_pass(i, x, nearest ? nearest + i : nullptr);
+            work.values[i] += own_pass(i, S_[i].size(), x, nearest ? nearest + i : nullptr);
             work.values[i] *= own_[i].f.scale;
         }
     }
@@ -134,7 +136,7 @@ class MOMDH : public Learner<T> {
     void archive_pass(const Query<T>& x, Workspace<T>& work, Coefficients<T>* k0) const {
         for (std::size_t i = 0; i < 2 * K_; ++i) work.partial[i] = Pack<T>(T(0));
         if (k0) k0->clear(S0_.size());
-        S0_.for_each_tile(bank_.metrics(), x, [&](std::size_t tile, const auto& metrics) {
+        S0_.for_each_tile(bank_.metrics(), x, S0_.size(), [&](std::size_t tile, const auto& metrics) {
             constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
             bank_.evaluate(metrics, [&](std::size_t i, const auto& kernel) {
                 for (std::size_t g = 0; g < G; ++g) {
@@ -152,26 +154,28 @@ class MOMDH : public Learner<T> {
         }
     }
 
-    // Kernel i's unscaled sum over its own buffer.
-    double own_pass(std::size_t i, const Query<T>& x, Nearest* nearest) const {
-        return single_pass(i, S_[i], a_.of(i), x, [&](std::size_t tile, const auto& metrics, const auto&) {
+    // Kernel i's unscaled sum over the oldest `rows` rows of its own buffer, and the nearest of them if wanted.
+    double own_pass(std::size_t i, std::size_t rows, const Query<T>& x, Nearest* nearest) const {
+        return single_pass(i, S_[i], rows, a_.of(i), x, [&](std::size_t tile, const auto& metrics, const auto&) {
             if (nearest) nearest->offer(bank_.least_farness(i, metrics), tile);
         });
     }
-
-    // f'_i(x), from scratch; kappa_i(x, .) on the archive is left in k0.
-    double value_of(std::size_t i, const Query<T>& x, T* k0) const {
-        const double archived = single_pass(i, S0_, a0_.of(i), x, [&](std::size_t tile, const auto& metrics, const auto& k) {
+    // The same over the archive; kappa_i(x, .) on it is left in k0 if wanted.
+    double archived_pass(std::size_t i, std::size_t rows, const Query<T>& x, T* k0) const {
+        return single_pass(i, S0_, rows, a0_.of(i), x, [&](std::size_t tile, const auto& metrics, const auto& k) {
             constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
             for (std::size_t g = 0; k0 && g < G; ++g) k[g].store(k0 + (tile + g) * lanes_of<T>);
         });
-        return own_[i].f.scale * (archived + own_pass(i, x, nullptr));
+    }
+    // f'_i(x), from scratch.
+    double value_of(std::size_t i, const Query<T>& x, T* k0) const {
+        return own_[i].f.scale * (archived_pass(i, S0_.size(), x, k0) + own_pass(i, S_[i].size(), x, nullptr));
     }
 
     template <class Visit>
-    double single_pass(std::size_t i, const Buffer<T>& buffer, const T* a, const Query<T>& x, Visit&& visit) const {
+    double single_pass(std::size_t i, const Buffer<T>& buffer, std::size_t rows, const T* a, const Query<T>& x, Visit&& visit) const {
         Pack<T> partial(T(0));
-        buffer.for_each_tile(bank_.metrics_of(i), x, [&](std::size_t tile, const auto& metrics) {
+        buffer.for_each_tile(bank_.metrics_of(i), x, rows, [&](std::size_t tile, const auto& metrics) {
             constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
             Pack<T> k[G];
             bank_.evaluate_one(i, metrics, k);
@@ -262,19 +266,23 @@ class MOMDH : public Learner<T> {
         ++common_->tally.removals;
     }
 
-    // |f'_i|^2 and f'_i on V afresh, then the projection.
+    // |f'_i|^2 and f'_i on V afresh, then the projection. The norm as if the rows came back one by one:
+    // |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
     void recompute(std::size_t i) {
         fold(i);
         double norm2 = 0.0;
-        for (std::size_t j = 0; j < S_[i].size(); ++j)
-            norm2 += static_cast<double>(a_.of(i)[j]) * value_of(i, S_[i].query(j, stored_), nullptr);
         for (std::size_t j = 0; j < S0_.size(); ++j) {
-            const double at = value_of(i, S0_.query(j, stored_), nullptr);
-            norm2 += static_cast<double>(a0_.of(i)[j]) * at;
-            for (std::size_t v = 0; v < V_.size(); ++v)
-                if (V_.place(v) == j) f_at_V_[i * V_.slots() + v] = at;
+            const double a = static_cast<double>(a0_.of(i)[j]);
+            if (a != 0.0) norm2 += a * (2.0 * archived_pass(i, j, S0_.query(j, stored_), nullptr) + a);
+        }
+        for (std::size_t j = 0; j < S_[i].size(); ++j) {
+            const Query<T> x = S_[i].query(j, stored_);
+            const double a = static_cast<double>(a_.of(i)[j]);
+            norm2 += a * (2.0 * (archived_pass(i, S0_.size(), x, nullptr) + own_pass(i, j, x, nullptr)) + a);
         }
         own_[i].f.norm2 = larger(norm2, 0.0);
+        for (std::size_t v = 0; v < V_.size(); ++v)
+            f_at_V_[i * V_.slots() + v] = value_of(i, S0_.query(V_.place(v), stored_), nullptr);
         project(i);
     }
 
@@ -326,6 +334,7 @@ class MOMDH : public Learner<T> {
     Buffer<T>* S_ = nullptr;
     QueryScratch<T> stored_;
     Nearest* nearest_ = nullptr;
+    double* optimistic_ = nullptr;  // f_i(x)
 };
 
 POCKETKERNEL_END

@@ -92,7 +92,7 @@ class MOMDS : public Learner<T> {
     using Learner<T>::work_;
 
     void evaluate(const Query<T>& x, Workspace<T>& work, Nearest* nearest) const {
-        this->pass(S_, a_, false, x, work, nearest);
+        this->pass(S_, S_.size(), a_, false, x, work, nearest);
         for (std::size_t i = 0; i < K_; ++i) work.values[i] *= f_[i].scale;
     }
 
@@ -102,7 +102,7 @@ class MOMDS : public Learner<T> {
             least = smaller(least, work_.values[i]);
             most = larger(most, work_.values[i]);
         }
-        hedge_.update([&](std::size_t i) { return Hedge::linearised_cost(g, work_.values[i], least, most); });
+        hedge_.update(work_.values, [&](const Pack<double>& f) { return Hedge::linearised_cost(g, f, least, most); });
     }
 
     // con(a): some stored row is within gamma of x in every kernel's space.
@@ -159,9 +159,13 @@ class MOMDS : public Learner<T> {
             f_[i].norm2 = 0.0;
         }
         S_.erase(0, dropped);
+        // As if the rows came back one by one: |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
         for (std::size_t j = 0; j < S_.size(); ++j) {
-            evaluate(S_.query(j, stored_), work_, nullptr);
-            for (std::size_t i = 0; i < K_; ++i) f_[i].norm2 += static_cast<double>(a_.of(i)[j]) * work_.values[i];
+            this->pass(S_, j, a_, false, S_.query(j, stored_), work_, nullptr);
+            for (std::size_t i = 0; i < K_; ++i) {
+                const double a = static_cast<double>(a_.of(i)[j]);
+                f_[i].norm2 += a * (2.0 * work_.values[i] + a);
+            }
         }
         for (std::size_t i = 0; i < K_; ++i) {
             f_[i].norm2 = larger(f_[i].norm2, 0.0);
