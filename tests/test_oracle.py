@@ -1,11 +1,11 @@
 """The core agrees with the transcriptions on every score."""
 
 import numpy as np
-import oracle
 import pytest
-import streams
 from scipy import sparse
 
+import oracle
+import streams
 from pocketkernel import MOMDH, MOMDS, Gaussian, Laplacian, Linear, LKMBooks, Polynomial, Raker, gaussians
 
 PAPER = gaussians([0.25, 1, 4, 16, 64])
@@ -43,7 +43,9 @@ def test_m_omd_s(stream, kernels, as_csr):
         assert done.proxies > 10
 
 
-@pytest.mark.parametrize("settings", [{"removal": "restart"}, {"loss": "smooth_hinge"}, {"step": 2.0}, {"norm_bound": 0.7}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{"removal": "restart"}, {"loss": "smooth_hinge"}, {"step": 2.0}, {"norm_bound": 0.7}], ids=str
+)
 def test_m_omd_s_settings(settings):
     X, y = STREAMS["duplicates"]
     named = {"U" if name == "norm_bound" else name: value for name, value in settings.items()}

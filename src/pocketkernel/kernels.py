@@ -1,7 +1,7 @@
 """Descriptions of kernels. Every one is scaled so that a row has kernel value 1 with itself."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import ClassVar
 
 
@@ -13,8 +13,8 @@ class Kernel:
 
     @property
     def parameter(self) -> float:
-        """The one number of the kernel: width, scale or degree."""
-        raise NotImplementedError
+        """The one number of the kernel: its width or degree; 1 if it has none."""
+        return float(next(iter(astuple(self)), 1.0))
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,6 @@ class Gaussian(Kernel):
     width: float
     family: ClassVar[str] = "gaussian"
 
-    @property
-    def parameter(self) -> float:
-        return self.width
-
 
 @dataclass(frozen=True)
 class Laplacian(Kernel):
@@ -47,10 +43,6 @@ class Laplacian(Kernel):
 
     width: float
     family: ClassVar[str] = "laplacian"
-
-    @property
-    def parameter(self) -> float:
-        return self.width
 
 
 @dataclass(frozen=True)
@@ -66,20 +58,12 @@ class Polynomial(Kernel):
     degree: int
     family: ClassVar[str] = "polynomial"
 
-    @property
-    def parameter(self) -> float:
-        return self.degree
-
 
 @dataclass(frozen=True)
 class Linear(Kernel):
     """Cosine of the angle between u and v."""
 
     family: ClassVar[str] = "linear"
-
-    @property
-    def parameter(self) -> float:
-        return 1.0
 
 
 def gaussians(widths: Iterable[float]) -> tuple[Gaussian, ...]:

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+
 from oracle.parts import Expansion, Rng, linearised_costs, loss_and_slope
 
 

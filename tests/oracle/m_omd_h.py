@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+
 from oracle.parts import Expansion, Hedge, Rng, distance, gram, nearest, values
 
 

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+
 from oracle.parts import G1, Expansion, Hedge, Rng, distance, linearised_costs, loss_and_slope, nearest
 
 

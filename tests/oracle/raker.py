@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+
 from oracle.parts import loss_and_slope
 
 L_MAX = {"logistic": 2.0, "hinge": 1.0, "smooth_hinge": 2.0}

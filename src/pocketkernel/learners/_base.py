@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Iterable
+from dataclasses import astuple
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -331,13 +332,19 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
         X = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            order="C",
+            ensure_all_finite=False,
         )
         return CsrRows.of(X) if sparse.issparse(X) else X
 
     def _check_rows_and_labels(self, X: Any, y: Any, begin: bool) -> tuple[Any, Array]:
         if y is None:
-            raise ValueError(f"requires y to be passed, but the target y is None: {type(self).__name__} learns from labels.")
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         X = self._check_rows(X, reset=begin)
         y = column_or_1d(y, warn=True)
         if y.shape[0] != X.shape[0]:
@@ -373,14 +380,10 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Run a block through the core: learn if there are labels, else only score."""
         if isinstance(X, CsrRows):
             rows = (X.values, X.columns, X.starts)
-            if y is None:
-                status = self._core.score_sparse(*rows, scores)
-            else:
-                status = self._core.learn_sparse(*rows, y, scores)
-        elif y is None:
-            status = self._core.score_dense(X, scores)
+            core = self._core
+            status = core.score_sparse(*rows, scores) if y is None else core.learn_sparse(*rows, y, scores)
         else:
-            status = self._core.learn_dense(X, y, scores)
+            status = self._core.score_dense(X, scores) if y is None else self._core.learn_dense(X, y, scores)
         if status == 0:
             return
         if status == _core.UNSUITED:
@@ -402,19 +405,18 @@ _NUMBERS = (
 def _checked_kernels(kernels: Any) -> tuple[Kernel, ...]:
     if kernels is None:
         return PAPER_KERNELS
-    kernels = (kernels,) if isinstance(kernels, Kernel) else kernels
-    if isinstance(kernels, str) or not isinstance(kernels, Iterable):
+    if isinstance(kernels, str) or not isinstance(kernels, Kernel | Iterable):
         raise ValueError(f"kernels={kernels!r} is not a list of kernels: use for example gaussians([0.5, 1, 2]).")
-    kernels = tuple(kernels)
-    for kernel in kernels:
+    checked = (kernels,) if isinstance(kernels, Kernel) else tuple(kernels)
+    for kernel in checked:
         if not isinstance(kernel, Kernel):
             raise ValueError(
                 f"kernels has {kernel!r}, an unknown kernel: use Gaussian(width), Laplacian(width), Polynomial(degree) "
                 "or Linear()."
             )
-        if not isinstance(kernel.parameter, Real) or not kernel.parameter > 0:
+        if not all(isinstance(value, Real) and float(value) > 0 for value in astuple(kernel)):
             raise ValueError(f"kernels has {kernel!r}: its number must be positive.")
-    return kernels
+    return checked
 
 
 def _whole(name: str, value: Any) -> int:
@@ -445,7 +447,9 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**64, dtype=np.uint64))
     if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**32, dtype=np.uint64) << np.uint64(32) | random_state.randint(2**32, dtype=np.uint64))
-    if isinstance(random_state, Integral) and 0 <= random_state < 2**64:
+        return int.from_bytes(random_state.bytes(8), "little")
+    if isinstance(random_state, Integral) and 0 <= int(random_state) < 2**64:
         return int(random_state)
-    raise ValueError(f"random_state={random_state!r} is not None, an integer from 0 to 2**64 - 1, or a NumPy generator.")
+    raise ValueError(
+        f"random_state={random_state!r} is none of these: None, an integer from 0 to 2**64 - 1, a NumPy generator."
+    )

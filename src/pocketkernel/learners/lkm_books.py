@@ -83,7 +83,9 @@ class LKMBooks(OnlineKernelClassifier):
 
     def _configure(self, settings: _core.Settings, rows: int | None) -> None:
         if self.horizon is None and rows is None:
-            raise ValueError("horizon=None: LKMBooks must know how many rounds there will be; give horizon=..., or use fit.")
+            raise ValueError(
+                "horizon=None: LKMBooks must know how many rounds there will be; give horizon, or use fit."
+            )
         settings.nu = number("nu", self.nu)
         settings.step = number("step", self.step)
         settings.horizon = number("horizon", rows if self.horizon is None else self.horizon)

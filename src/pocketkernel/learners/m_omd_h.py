@@ -12,8 +12,8 @@ from pocketkernel.learners._base import OnlineKernelClassifier, number, whole_nu
 class MOMDH(OnlineKernelClassifier):
     """Memory-bounded optimistic mirror descent for the hinge loss (M-OMD-H).
 
-    Each kernel has its own buffer of at most B examples; a uniform sample of the past (the reservoir) serves all of them
-    as a guess of the next gradient. When a buffer is full, its newer half is dropped.
+    Each kernel has its own buffer of at most B examples; a uniform sample of the past (the reservoir) serves all of
+    them as a guess of the next gradient. When a buffer is full, its newer half is dropped.
 
     Parameters
     ----------

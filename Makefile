@@ -1,0 +1,47 @@
+# make run     set up a local environment and stream the embedded data sets through M-OMD-S
+# make test    all tests, Python and C++
+# make lint    ruff and mypy
+# make bench   what a round costs, against a bare pass and against peers
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find src core bindings -name '*.py' -o -name '*.pyi' -o -name '*.hpp' -o -name '*.cpp') \
+           CMakeLists.txt pyproject.toml README.md
+
+.PHONY: run test test-python test-cpp lint bench clean
+
+run: $(VENV)/installed
+	$(BIN)/python -m pocketkernel demo
+
+test: test-python test-cpp
+
+test-python: $(VENV)/tools-test
+	$(BIN)/python -m pytest
+
+test-cpp:
+	$(MAKE) -C tests/cpp
+
+lint: $(VENV)/tools-lint
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/tools-bench
+	$(BIN)/python benchmarks/speed.py
+
+clean:
+	rm -rf $(VENV) build tests/cpp/build
+
+$(VENV)/created:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	touch $@
+
+# A plain install, as a user would do it.
+$(VENV)/installed: $(VENV)/created $(SOURCES)
+	$(BIN)/python -m pip install --quiet .
+	touch $@
+
+$(VENV)/tools-%: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group $*
+	touch $@

@@ -1,0 +1,84 @@
+"""What the demo shows, within 80 columns."""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from pocketkernel.cli._contest import KERNELS, Contestant, Stream
+from pocketkernel.evaluate import Progress
+
+
+def panel(learner: Contestant, stream: Stream, progress: Progress, allowed: int) -> Panel:
+    """Show a learner on its way through a stream, in at most `allowed` bytes."""
+    rounds, used = len(stream.y), learner.model.nbytes
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="cyan", width=14)
+    grid.add_column(width=32)
+    grid.add_column(justify="right", width=22)
+    grid.add_row("rounds", _bar(progress.rows / rounds), f"{progress.rows:,} of {rounds:,}")
+    grid.add_row("bytes", _bar(used / allowed), f"{used:,} of {allowed:,}")
+    grid.add_row("speed", "", f"{progress.rows_per_second:,.0f} rows/s")
+    grid.add_row("mistakes", "since the start", f"[bold]{progress.mistake_rate:.1%}[/]")
+    grid.add_row("", f"in the last {progress.window_rows:,} rounds", f"{progress.window_mistake_rate:.1%}")
+    grid.add_row("kernel weights")
+    for kernel, weight in zip(KERNELS, learner.model.kernel_weights_, strict=True):
+        grid.add_row(f"  width {kernel.width:g}", _bar(weight), f"{weight:.3f}")
+    return Panel(grid, title=f"[bold]{learner.name}[/] | {stream.title}", title_align="left", width=78)
+
+
+def line(learner: Contestant, progress: Progress) -> str:
+    """Say the same in a few words, for where nothing can be redrawn."""
+    width, weight = _heaviest(learner)
+    return (
+        f"{progress.rows:>10,} rows  {progress.mistake_rate:>5.1%} mistakes  {progress.rows_per_second:>9,.0f} rows/s  "
+        f"{learner.model.nbytes:,} bytes  width {width:g}: {weight:.2f}"
+    )
+
+
+def table(contestants: Sequence[Contestant]) -> Table:
+    """Show how everyone has done so far."""
+    grid = Table(box=box.SIMPLE_HEAD, caption="The last two are plain NumPy, made for clarity.", caption_justify="left")
+    grid.add_column("learner", style="cyan")
+    for heading in ("mistakes", "holds", "bytes", "us/row"):
+        grid.add_column(heading, justify="right")
+    for one in contestants:
+        cells = ["does not fit" if one.refusal else ""]
+        if one.progress:
+            cells = [
+                f"{one.progress.mistake_rate:.1%}",
+                f"{one.model.budget_:,} {one.unit}" if one.unit else "",
+                f"{one.model.nbytes:,}",
+                f"{1e6 / one.progress.rows_per_second:.2f}",
+            ]
+        grid.add_row(one.name, *cells)
+    return grid
+
+
+def verdict(contestants: Sequence[Contestant], stream: Stream) -> str:
+    """Say what the table shows."""
+    learner, *_, linear, _ = contestants
+    rates = {one.name: one.progress.mistake_rate for one in contestants if one.progress}
+    best = min(rates, key=rates.__getitem__)
+    other = learner.name if best == linear.name else linear.name
+    width, weight = _heaviest(learner)
+    made = ""
+    if stream.kernel:
+        made = f", which {'is' if width == stream.kernel.width else 'is not'} the one that made the stream"
+    sentences = [
+        f"Fewest mistakes: {best}, {rates[best]:.1%}; {other}: {rates[other]:.1%}.",
+        f"{learner.name} gives its largest weight, {weight:.2f}, to the kernel of width {width:g}{made}.",
+    ]
+    return "\n".join(sentences + [f"{one.name} is left out: {one.refusal}" for one in contestants if one.refusal])
+
+
+def _heaviest(learner: Contestant) -> tuple[float, float]:
+    """Width and weight of the kernel with the largest weight."""
+    weights = learner.model.kernel_weights_
+    return KERNELS[weights.argmax()].width, weights.max()
+
+
+def _bar(share: float) -> ProgressBar:
+    return ProgressBar(total=1.0, completed=float(share))

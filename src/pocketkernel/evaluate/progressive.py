@@ -1,0 +1,109 @@
+"""Progressive validation: every row is scored before its label is used."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Model(Protocol):
+    """What can be evaluated."""
+
+    def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> npt.NDArray[np.float64]:
+        """For every row: score it, then learn it. A score >= 0 means the larger label."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How a model has done so far.
+
+    Attributes
+    ----------
+    rows, mistakes : int
+        Since the start.
+    window_rows, window_mistakes : int
+        In the latest block.
+    seconds : float
+        Time spent in the model since the start.
+    scores : array of shape (window_rows,)
+        The latest block's scores.
+    """
+
+    rows: int
+    mistakes: int
+    window_rows: int
+    window_mistakes: int
+    seconds: float
+    scores: npt.NDArray[np.float64] = field(repr=False, compare=False)
+
+    @property
+    def mistake_rate(self) -> float:
+        """Share of mistakes since the start, from 0 to 1."""
+        return self.mistakes / self.rows
+
+    @property
+    def window_mistake_rate(self) -> float:
+        """Share of mistakes in the latest block, from 0 to 1."""
+        return self.window_mistakes / self.window_rows
+
+    @property
+    def rows_per_second(self) -> float:
+        """Speed of the model since the start."""
+        return self.rows / self.seconds
+
+
+def progressive(model: Model, X: Any, y: Any, *, block: int = 1000, classes: Any = None) -> Iterator[Progress]:
+    """Feed a stream to a model, block by block, and tell after each block how it has done.
+
+    The size of the blocks changes nothing but how often there is something to tell.
+
+    Parameters
+    ----------
+    model : object with predict_then_learn(X, y, classes)
+        It goes on from what it has learned before.
+    X : array or CSR matrix of shape (n, d)
+        The rows, in order.
+    y : array of shape (n,)
+        Labels, of two different values.
+    block : int, default=1000
+        Rows per block, at least 1; the last block may be shorter.
+    classes : array of two labels, default=None
+        None stands for the labels in y.
+
+    Yields
+    ------
+    Progress
+        After each block.
+
+    Examples
+    --------
+    >>> from pocketkernel import MOMDS
+    >>> from pocketkernel.stream import digits
+    >>> X, y = digits()
+    >>> for progress in progressive(MOMDS(memory="64KiB", random_state=0), X, y, block=600):
+    ...     print(progress.rows, progress.window_mistake_rate < 0.2)
+    600 True
+    1200 True
+    1797 True
+    >>> progress.mistake_rate < 0.1
+    True
+    """
+    y = np.asarray(y)
+    if X.shape[0] != len(y):
+        raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: give one label per row.")
+    if block < 1:
+        raise ValueError(f"block={block} is too small: use a whole number from 1 up.")
+    labels = np.unique(y if classes is None else np.asarray(classes))
+    rows, mistakes, seconds = 0, 0, 0.0
+    for start in range(0, len(y), block):
+        part = slice(start, start + block)
+        began = perf_counter()
+        scores = model.predict_then_learn(X[part], y[part], classes=labels if start == 0 else None)
+        seconds += perf_counter() - began
+        wrong = int(np.count_nonzero((scores >= 0) != (y[part] == labels[-1])))
+        rows += len(scores)
+        mistakes += wrong
+        yield Progress(rows, mistakes, len(scores), wrong, seconds, scores)
