@@ -262,7 +262,7 @@ class PyLearner {
     };
 
     bool dense(const View& x, Rows& rows) const {
-        if (!x.has(2, "fd") || x.size(1) != settings_.config.features) return false;
+        if (!x.has(2, "fd") || x.size(0) == 0 || x.size(1) != settings_.config.features) return false;
         rows.values = x.data<const void>();
         rows.doubles = x.format() == 'd';
         rows.count = x.size(0);
@@ -423,7 +423,7 @@ NB_MODULE(_core, m) {
         .def_prop_ro("nbytes", &PyLearner::nbytes)
         .def_prop_ro("fault", &PyLearner::fault)
         .def("set_labels", &PyLearner::set_labels, "negative"_a, "positive"_a)
-        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a, "scores"_a)
+        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "scores"_a)
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "scores"_a)
         .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a)
         .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a)

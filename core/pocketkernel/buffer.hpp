@@ -27,7 +27,10 @@ class Buffer {
 
     std::size_t size() const { return static_cast<std::size_t>(*size_); }
     std::size_t capacity() const { return capacity_; }
-    bool valid() const { return *size_ <= capacity_; }
+    bool valid() const {
+        std::size_t fault;
+        return *size_ <= capacity_ && check_values<T>(values_, padded<T>(capacity_) * features_, fault) == Status::ok;
+    }
 
     void append(const Query<T>& q) {
         const std::size_t j = size();
@@ -209,13 +212,18 @@ class Buffer {
     Pack<T> cosine(const Wide<T>& product, std::size_t tile, double norm2) const {
         const Pack<double> zero(0.0), one(1.0);
         const Wide<T> stored = Wide<T>::load(norm2_ + tile * W);
+        if (norm2 == 0.0) {
+            Wide<T> out;
+            for (std::size_t i = 0; i < Wide<T>::parts; ++i) out.p[i] = select(stored.p[i] == zero, one, zero);
+            return narrow(out);
+        }
         Wide<T> out;
         for (std::size_t i = 0; i < Wide<T>::parts; ++i) {
-            const Pack<double> scale = square_root(stored.p[i] * Pack<double>(norm2));
-            const Pack<double> ratio = product.p[i] / select(scale == zero, one, scale);
-            const Pack<double> both_zero(norm2 == 0.0 ? 1.0 : 0.0);
-            const Pack<double> of_zero = select(stored.p[i] == zero, both_zero, zero);
-            out.p[i] = select(scale == zero, of_zero, larger(smaller(ratio, one), zero - one));
+            // u'v / |v|^2 * (|v| / |u|): exactly 1 for a duplicate, and no product of norms that could underflow.
+            const Mask<double> of_zero = stored.p[i] == zero;
+            const Pack<double> ratio = Pack<double>(norm2) / select(of_zero, one, stored.p[i]);
+            const Pack<double> cosine = product.p[i] / Pack<double>(norm2) * square_root(ratio);
+            out.p[i] = select(of_zero, zero, larger(smaller(cosine, one), zero - one));
         }
         return narrow(out);
     }

@@ -89,7 +89,7 @@ class KernelBank {
             }
             if (shape.rate * metrics.least[index_of(shape.metric)] > link.vanishing) continue;
             if (link.squarings == fresh) {
-                const Pack<T> rate(static_cast<T>(shape.rate));
+                const Pack<T> rate(in_range(shape.rate));
                 if (link.complement)
                     for (std::size_t g = 0; g < G; ++g) rung[g] = exponential_complement(m[g] * rate);
                 else
@@ -117,7 +117,7 @@ class KernelBank {
     void evaluate_one(std::size_t i, const Metrics<T, G>& metrics, Pack<T> (&k)[G]) const {
         const KernelShape& shape = shape_[i];
         const Pack<T>(&m)[G] = metrics.of[index_of(shape.metric)];
-        const Pack<T> rate(static_cast<T>(shape.rate));
+        const Pack<T> rate(in_range(shape.rate));
         for (std::size_t g = 0; g < G; ++g)
             k[g] = shape.rate > 0.0 ? exponential(Pack<T>(T(0)) - m[g] * rate) : integer_power(m[g], shape.power);
     }
@@ -154,6 +154,12 @@ class KernelBank {
     static constexpr int longest_ladder = single ? 60 : 20, longest_climb = single ? 6 : 20;
 
     static constexpr std::size_t index_of(Metric metric) { return static_cast<std::size_t>(metric); }
+
+    // A rate beyond T's range is its largest number: 0 times it must stay 0.
+    static T in_range(double rate) {
+        constexpr T most = std::numeric_limits<T>::max();
+        return rate < static_cast<double>(most) ? static_cast<T>(rate) : most;
+    }
 
     // Orders the kernels by metric, then rate, and links each to the rung before it where the rates allow.
     void arrange() {

@@ -1,6 +1,5 @@
 """What all learners share: input, labels, budgets, errors. What they compute is in the core."""
 
-import os
 import secrets
 from collections.abc import Iterable
 from dataclasses import astuple
@@ -18,12 +17,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pocketkernel import _core
 from pocketkernel.kernels import PAPER_KERNELS, Kernel
+from pocketkernel.learners._recipe import Recipe, largest
 from pocketkernel.losses import LOSSES
 from pocketkernel.memory import parse_bytes
 
 DEFAULT_BUDGET = 400
-LEVEL_VARIABLE = "POCKETKERNEL_LEVEL"
-"""Environment variable that forces a level of the core: scalar, base or avx2. All give the same bits."""
 
 Array = npt.NDArray[Any]
 Scores = npt.NDArray[np.float64]
@@ -107,7 +105,7 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         `partial_fit`.
         """
         core = self.__dict__.get("_core")
-        if core is not None and classes is None and type(X) is np.ndarray:
+        if core is not None and self._core_knows_labels and classes is None and type(X) is np.ndarray and X.ndim == 2:
             scores = np.empty(len(X))
             status = core.learn_dense(X, y, scores)
             if status == 0:
@@ -149,14 +147,10 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 "wrap the learner in sklearn.multiclass.OneVsRestClassifier."
             )
         self.classes_ = labels
-        settings = self._settings(X.shape[1], X.shape[0] if restart else None)
-        self._settings_ = settings
-        self._build(settings)
-        self.budget_ = settings.budget
-
-    def _build(self, settings: _core.Settings) -> None:
-        level = os.environ.get(LEVEL_VARIABLE, "")
-        self._core = _core.Learner(self._learner, self._doubles(), level, settings)
+        self._recipe = self._choose(X.shape[1], X.shape[0] if restart else None)
+        self.budget_ = self._recipe.budget
+        self._core = self._recipe.build()
+        self._name_labels()
 
     # ---- answering --------------------------------------------------------------------------------------------------
 
@@ -170,7 +164,8 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def predict(self, X: Any) -> Array:
         """Labels of the rows of X."""
-        return self.classes_[(self.decision_function(X) >= 0).astype(int)]  # type: ignore[no-any-return]
+        positive = self.decision_function(X) >= 0
+        return self.classes_[positive.astype(int)]  # type: ignore[no-any-return]
 
     # ---- what it has become -----------------------------------------------------------------------------------------
 
@@ -219,12 +214,11 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         tags.classifier_tags.multi_class = False
         return tags
 
-    # A learner in the core is carried as the bytes of its state, and built anew around them.
+    # A learner in the core is carried as its recipe and the bytes of its state, and built anew from them.
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         if "_core" in state:
             state["_core"] = self._core.save()
-            state["_settings_"] = {name: getattr(self._settings_, name) for name in _NUMBERS}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -233,100 +227,72 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         super().__setstate__(state)
         if saved is None:
             return
-        numbers: dict[str, Any] = state["_settings_"]
-        self._settings_ = self._describe(_core.Settings())
-        for name, value in numbers.items():
-            setattr(self._settings_, name, value)
-        self._build(self._settings_)
-        status = self._core.load(saved)
+        core = self._recipe.build()
+        status = core.load(saved)
         if status != 0:
             raise ValueError("saved state {1}".format(*_core.describe(status)))
+        self._core = core
         self._name_labels()
 
-    # ---- parameters to settings -------------------------------------------------------------------------------------
+    # ---- from parameters to a recipe --------------------------------------------------------------------------------
 
-    def _doubles(self) -> bool:
-        if self.dtype not in ("float32", "float64"):
-            raise ValueError(f"dtype={self.dtype!r} is unknown: use 'float32' or 'float64'.")
-        return self.dtype == "float64"
-
-    def _settings(self, features: int, rows: int | None) -> _core.Settings:
-        """Everything the core must know; `rows` is how many are to come, if that is known."""
-        settings = self._describe(_core.Settings())
-        settings.features = features
-        settings.seed = _seed(self.random_state)
-        self._configure(settings, rows)
+    def _choose(self, features: int, rows: int | None) -> Recipe:
+        """Check the parameters and choose the budget; `rows` is how many are to come, if that is known."""
+        recipe = Recipe(
+            learner=self._learner,
+            doubles=_one_of("dtype", self.dtype, ("float32", "float64")) == "float64",
+            kernels=_checked_kernels(self.kernels),
+            loss=_one_of("loss", getattr(self, "loss", "hinge"), LOSSES),
+            removal=_one_of("removal", getattr(self, "removal", "half"), ("half", "restart")),
+            features=features,
+            seed=_seed(self.random_state),
+        )
+        self._configure(recipe, rows)
         budget = getattr(self, self._budget_name)
         if self.memory is None:
-            chosen = DEFAULT_BUDGET if budget is None else _whole(self._budget_name, budget)
-            self._try_budget(settings, chosen)
+            self._try_budget(recipe, DEFAULT_BUDGET if budget is None else whole_number(self._budget_name, budget))
         elif budget is not None:
             raise ValueError(f"{self._budget_name}={budget!r} and memory={self.memory!r} are both given: choose one.")
         else:
-            self._fit_into(settings, parse_bytes(self.memory))
-        return settings
+            self._fit_into(recipe, parse_bytes(self.memory))
+        return recipe
 
-    def _describe(self, settings: _core.Settings) -> _core.Settings:
-        """Copy the parameters that are not numbers."""
-        for kernel in _checked_kernels(self.kernels):
-            settings.add_kernel(kernel.family, kernel.parameter)
-        loss = getattr(self, "loss", "hinge")
-        if loss not in LOSSES:
-            raise ValueError(f"loss={loss!r} is unknown: use one of {', '.join(map(repr, LOSSES))}.")
-        settings.set_loss(loss)
-        removal = getattr(self, "removal", "half")
-        if removal not in ("half", "restart"):
-            raise ValueError(f"removal={removal!r} is unknown: use 'half' or 'restart'.")
-        settings.set_removal(removal == "half")
-        return settings
-
-    def _configure(self, settings: _core.Settings, rows: int | None) -> None:
+    def _configure(self, recipe: Recipe, rows: int | None) -> None:
         """Copy the learner's own numbers."""
         raise NotImplementedError
 
-    def _set_budget(self, settings: _core.Settings, budget: int) -> None:
+    def _set_budget(self, recipe: Recipe, budget: int) -> None:
         """Set the budget, and whatever follows from it."""
-        settings.budget = budget
+        recipe.budget = budget
 
-    def _bytes_with(self, settings: _core.Settings, budget: int) -> tuple[int, int]:
-        self._set_budget(settings, budget)
-        return _core.bytes_of(self._learner, self._doubles(), settings)
-
-    def _try_budget(self, settings: _core.Settings, budget: int) -> int:
+    def _try_budget(self, recipe: Recipe, budget: int) -> int:
+        """Bytes with this budget, or the error that says why not."""
         if budget < 1:
             raise ValueError(f"{self._budget_name}={budget} is too small: use a whole number from 1 up.")
-        size, status = self._bytes_with(settings, budget)
+        self._set_budget(recipe, budget)
+        size, status = recipe.bytes()
         if status != 0:
-            raise self._error(status)
+            subject, sentence = _core.describe(status)
+            name = self._budget_name if subject == "budget" else subject
+            value = f"={getattr(self, name)!r}" if hasattr(self, name) else ""
+            raise ValueError(f"{name}{value} {sentence}.")
         return size
 
-    def _fit_into(self, settings: _core.Settings, memory: int) -> None:
+    def _fit_into(self, recipe: Recipe, memory: int) -> None:
         """Choose the largest budget whose learner fits into `memory` bytes."""
-        least = self._try_budget(settings, self._smallest_budget)
+        least = self._try_budget(recipe, self._smallest_budget)
         if least > memory:
             raise ValueError(
                 f"memory={self.memory!r} ({memory} bytes) is too small: {type(self).__name__} with "
-                f"{settings.features} features takes at least {least} bytes."
+                f"{recipe.features} features takes at least {least} bytes."
             )
 
         def fits(budget: int) -> bool:
-            size, status = self._bytes_with(settings, budget)
+            self._set_budget(recipe, budget)
+            size, status = recipe.bytes()
             return status == 0 and size <= memory
 
-        low, high = self._smallest_budget, self._smallest_budget + 1
-        while fits(high):
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        self._set_budget(settings, low)
-
-    def _error(self, status: int) -> ValueError:
-        """The exception for a status of the core, naming the value at fault."""
-        subject, sentence = _core.describe(status)
-        name = self._budget_name if subject == "budget" else subject
-        value = f"={getattr(self, name)!r}" if hasattr(self, name) else ""
-        return ValueError(f"{name}{value} {sentence}.")
+        self._set_budget(recipe, largest(fits, self._smallest_budget))
 
     # ---- rows and labels --------------------------------------------------------------------------------------------
 
@@ -353,25 +319,24 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             check_classification_targets(y)
         return X, y
 
-    def _name_labels(self) -> bool:
+    def _name_labels(self) -> None:
         """Tell the core the two labels, if it can compare them itself; else it is given -1 and +1."""
-        numbers = self.classes_.dtype.kind in "biuf" and bool(np.all(np.abs(self.classes_.astype(float)) < 2**53))
-        negative, positive = map(float, self.classes_) if numbers else (-1.0, 1.0)
+        kind, numbers = self.classes_.dtype.kind, self.classes_
+        self._core_knows_labels = kind in "biuf" and bool(np.all(np.abs(numbers.astype(float)) < 2**53))
+        negative, positive = map(float, numbers) if self._core_knows_labels else (-1.0, 1.0)
         self._core.set_labels(negative, positive)
-        return numbers
 
     def _signs(self, y: Array) -> Array:
         """Labels in a form that the core reads."""
-        if self._name_labels() and y.dtype.kind in "biuf":
-            return np.ascontiguousarray(y, dtype=y.dtype if y.dtype.char in "?bidflq" else np.float64)
+        if self._core_knows_labels and y.dtype.kind in "biuf":
+            native = y.dtype.newbyteorder("=")
+            return np.ascontiguousarray(y, dtype=native if native.char in "?bidflq" else np.float64)
         positive = y == self.classes_[1]
         unknown = ~(positive | (y == self.classes_[0]))
         if np.any(unknown):
             raise self._unknown_label(y[unknown][0])
-        return np.where(positive, self._label(1), self._label(0))
-
-    def _label(self, i: int) -> float:
-        return float(self.classes_[i]) if self._name_labels() else (-1.0, 1.0)[i]
+        negative, label = self.classes_.astype(float) if self._core_knows_labels else (-1.0, 1.0)
+        return np.where(positive, label, negative)
 
     def _unknown_label(self, label: Any) -> ValueError:
         return ValueError(f"y has the label {label!r}, which is none of the two classes {self.classes_.tolist()}.")
@@ -397,11 +362,6 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         raise ValueError(f"X {sentence} (found {value} at row {row}, column {column}).")
 
 
-_NUMBERS = (
-    "features", "budget", "reservoir", "step", "norm_bound", "horizon", "nu", "rate", "regularization", "seed",
-)  # fmt: skip
-
-
 def _checked_kernels(kernels: Any) -> tuple[Kernel, ...]:
     if kernels is None:
         return PAPER_KERNELS
@@ -419,10 +379,10 @@ def _checked_kernels(kernels: Any) -> tuple[Kernel, ...]:
     return checked
 
 
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"{name}={value!r} is not a whole number.")
-    return int(value)
+def _one_of(name: str, value: Any, known: Iterable[str]) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name}={value!r} is unknown: use one of {', '.join(map(repr, known))}.")
+    return value
 
 
 def number(name: str, value: Any) -> float:
@@ -433,11 +393,12 @@ def number(name: str, value: Any) -> float:
 
 
 def whole_number(name: str, value: Any) -> int:
-    """`value` as an int from 0 up, or an error that names the parameter."""
-    whole = _whole(name, value)
-    if whole < 0:
-        raise ValueError(f"{name}={value!r} is negative.")
-    return whole
+    """`value` as an int, or an error that names the parameter."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"{name}={value!r} is not a whole number.")
+    if not 0 <= int(value) < 2**62:
+        raise ValueError(f"{name}={value!r} is too {'small' if int(value) < 0 else 'large'} to count anything.")
+    return int(value)
 
 
 def _seed(random_state: Any) -> int:

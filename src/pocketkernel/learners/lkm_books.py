@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from pocketkernel import _core
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier, number
+from pocketkernel.learners._recipe import Recipe
 
 
 class LKMBooks(OnlineKernelClassifier):
@@ -81,11 +81,11 @@ class LKMBooks(OnlineKernelClassifier):
         self.dtype = dtype
         self.random_state = random_state
 
-    def _configure(self, settings: _core.Settings, rows: int | None) -> None:
+    def _configure(self, recipe: Recipe, rows: int | None) -> None:
         if self.horizon is None and rows is None:
             raise ValueError(
                 "horizon=None: LKMBooks must know how many rounds there will be; give horizon, or use fit."
             )
-        settings.nu = number("nu", self.nu)
-        settings.step = number("step", self.step)
-        settings.horizon = number("horizon", rows if self.horizon is None else self.horizon)
+        recipe.nu = number("nu", self.nu)
+        recipe.step = number("step", self.step)
+        recipe.horizon = number("horizon", rows if self.horizon is None else self.horizon)

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from pocketkernel import _core
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier, number, whole_number
+from pocketkernel.learners._recipe import Recipe
 
 
 class MOMDH(OnlineKernelClassifier):
@@ -92,11 +92,11 @@ class MOMDH(OnlineKernelClassifier):
         self.dtype = dtype
         self.random_state = random_state
 
-    def _configure(self, settings: _core.Settings, rows: int | None) -> None:
-        settings.step = number("step", self.step)
-        settings.reservoir = whole_number("reservoir", self.reservoir)
-        settings.horizon = number("horizon", self.horizon)
+    def _configure(self, recipe: Recipe, rows: int | None) -> None:
+        recipe.step = number("step", self.step)
+        recipe.reservoir = whole_number("reservoir", self.reservoir)
+        recipe.horizon = number("horizon", self.horizon)
 
-    def _set_budget(self, settings: _core.Settings, budget: int) -> None:
-        settings.budget = budget
-        settings.norm_bound = math.sqrt(budget) if self.norm_bound is None else number("norm_bound", self.norm_bound)
+    def _set_budget(self, recipe: Recipe, budget: int) -> None:
+        recipe.budget = budget
+        recipe.norm_bound = math.sqrt(budget) if self.norm_bound is None else number("norm_bound", self.norm_bound)

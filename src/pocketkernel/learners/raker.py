@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pocketkernel import _core
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier, number
+from pocketkernel.learners._recipe import Recipe
 
 
 class Raker(OnlineKernelClassifier):
@@ -85,14 +85,14 @@ class Raker(OnlineKernelClassifier):
         self.dtype = dtype
         self.random_state = random_state
 
-    def _configure(self, settings: _core.Settings, rows: int | None) -> None:
-        settings.rate = number("rate", self.rate)
-        settings.regularization = number("regularization", self.regularization)
+    def _configure(self, recipe: Recipe, rows: int | None) -> None:
+        recipe.rate = number("rate", self.rate)
+        recipe.regularization = number("regularization", self.regularization)
 
     @property
     def frequencies_(self) -> npt.NDArray[np.float64]:
         """The D random frequencies, one per row, before they are divided by a kernel's width."""
         core = self._fitted()
-        frequencies = np.empty((self._settings_.budget, self._settings_.features))
+        frequencies = np.empty((self._recipe.budget, self._recipe.features))
         core.frequencies(frequencies)
         return frequencies
