@@ -1,6 +1,6 @@
 # make run     set up a local environment and stream the embedded data sets through M-OMD-S
 # make test    all tests, Python and C++
-# make lint    ruff and mypy
+# make lint    ruff, mypy and clang-format
 # make bench   what a round costs, against a bare pass and against peers
 
 PYTHON ?= python3
@@ -24,7 +24,9 @@ test-cpp:
 
 lint: $(VENV)/tools-lint
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(shell find core bindings tests -name '*.?pp')
 
 bench: $(VENV)/tools-bench
 	$(BIN)/python benchmarks/speed.py

@@ -17,7 +17,8 @@ void for_each_row(const Rows& rows, F&& f) {
     const U* values = static_cast<const U*>(rows.values);
     for (std::size_t r = 0; r < rows.count; ++r) {
         if (rows.columns) {
-            const auto begin = static_cast<std::size_t>(rows.starts[r]), end = static_cast<std::size_t>(rows.starts[r + 1]);
+            const auto begin = static_cast<std::size_t>(rows.starts[r]),
+                       end = static_cast<std::size_t>(rows.starts[r + 1]);
             f(r, Row<U>{values + begin, rows.columns + begin, end - begin});
         } else {
             f(r, Row<U>{values + r * rows.features, nullptr, 0});
@@ -68,7 +69,8 @@ class EngineOf final : public Engine {
     }
     void score(const Rows& rows, double* scores) override {
         Workspace<T>& work = learner_.workspace();
-        for_each_row(rows, [&](std::size_t r, const auto& row) { scores[r] = learner_.score(work.query.read(row), work); });
+        for_each_row(rows,
+                     [&](std::size_t r, const auto& row) { scores[r] = learner_.score(work.query.read(row), work); });
     }
     const Tally& tally() const override { return learner_.tally(); }
     KernelReport report(std::size_t kernel) const override { return learner_.report(kernel); }
@@ -83,7 +85,9 @@ class EngineOf final : public Engine {
     }
     std::size_t state_bytes() const override { return pocketkernel::state_bytes(learner_); }
     void save(unsigned char* to) const override { pocketkernel::save(learner_, to); }
-    Status load(const unsigned char* from, std::size_t size) override { return pocketkernel::load(learner_, from, size); }
+    Status load(const unsigned char* from, std::size_t size) override {
+        return pocketkernel::load(learner_, from, size);
+    }
 
   private:
     L& learner_;
@@ -91,7 +95,7 @@ class EngineOf final : public Engine {
 
 // The engine itself sits in front of its learner, in the same block.
 template <class L>
-constexpr std::size_t front_bytes = (sizeof(EngineOf<L>) + pack_bytes - 1) / pack_bytes* pack_bytes;
+constexpr std::size_t front_bytes = (sizeof(EngineOf<L>) + pack_bytes - 1) / pack_bytes * pack_bytes;
 
 bool engine_bytes(const char* learner, const Config& config, std::size_t& bytes, Status& status) {
     return with_learner<T>(learner, [&](auto kind) {
@@ -101,12 +105,14 @@ bool engine_bytes(const char* learner, const Config& config, std::size_t& bytes,
     });
 }
 
-bool engine_make(const char* learner, const Config& config, void* block, std::size_t size, Engine*& engine, Status& status) {
+bool engine_make(const char* learner, const Config& config, void* block, std::size_t size, Engine*& engine,
+                 Status& status) {
     return with_learner<T>(learner, [&](auto kind) {
         using L = typename decltype(kind)::type;
         L* made = nullptr;
-        status = size < front_bytes<L> ? Status::block_too_small
-                                       : make(config, static_cast<unsigned char*>(block) + front_bytes<L>, size - front_bytes<L>, made);
+        status = size < front_bytes<L>
+                     ? Status::block_too_small
+                     : make(config, static_cast<unsigned char*>(block) + front_bytes<L>, size - front_bytes<L>, made);
         if (status == Status::ok) engine = new (block) EngineOf<L>(made);
     });
 }
@@ -157,7 +163,8 @@ void kernel_values(const Config& config, const double* metric, double* out, std:
         for (auto& m : metrics.of) m[0] = Pack<T>::load(lane);
         bank.evaluate(metrics, [&](std::size_t i, const auto& k) {
             k(0).store(lane);
-            for (std::size_t l = 0; l < lanes_of<T> && j + l < n; ++l) out[i * n + j + l] = static_cast<double>(lane[l]);
+            for (std::size_t l = 0; l < lanes_of<T> && j + l < n; ++l)
+                out[i * n + j + l] = static_cast<double>(lane[l]);
         });
     }
 }

@@ -44,7 +44,8 @@ class Engine {
 // What one compilation of the core offers. Functions answer false for a name they do not know.
 struct Table {
     bool (*bytes)(const char* learner, const Config& config, std::size_t& bytes, Status& status);
-    bool (*make)(const char* learner, const Config& config, void* block, std::size_t size, Engine*& engine, Status& status);
+    bool (*make)(const char* learner, const Config& config, void* block, std::size_t size, Engine*& engine,
+                 Status& status);
     // For tests and benchmarks: an elementary function, lane by lane; a kernel's values by the ladder; and a bare pass.
     bool (*elementary)(const char* function, const double* in, double* out, std::size_t n);
     void (*kernel_values)(const Config& config, const double* metric, double* out, std::size_t n);

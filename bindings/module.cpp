@@ -170,7 +170,8 @@ class PyLearner {
     void set_labels(double negative, double positive) { negative_ = negative, positive_ = positive; }
     std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
 
-    // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted first.
+    // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted
+    // first.
     int learn_dense(nb::handle X, nb::handle y, nb::handle scores) {
         const View x(X, false);
         Rows rows;
@@ -229,7 +230,8 @@ class PyLearner {
     }
     bool frequencies(nb::handle out) {
         const View o(out, true);
-        if (!o.has(2, "d") || o.size(0) != settings_.config.budget || o.size(1) != settings_.config.features) return false;
+        if (!o.has(2, "d") || o.size(0) != settings_.config.budget || o.size(1) != settings_.config.features)
+            return false;
         return engine_->frequencies(o.data<double>());
     }
 
@@ -251,7 +253,8 @@ class PyLearner {
       public:
         explicit Guard(PyLearner& owner) : busy_(owner.busy_) {
             if (busy_.test_and_set(std::memory_order_acquire))
-                throw std::runtime_error("this learner is in use by another thread: give each thread its own, or use a lock");
+                throw std::runtime_error(
+                    "this learner is in use by another thread: give each thread its own, or use a lock");
         }
         ~Guard() { busy_.clear(std::memory_order_release); }
         Guard(const Guard&) = delete;
@@ -332,7 +335,8 @@ class PyLearner {
 std::tuple<std::size_t, int> bytes_of(const std::string& learner, bool doubles, const Settings& settings) {
     std::size_t bytes = 0;
     pk::Status status = pk::Status::ok;
-    if (!table_of("", doubles).bytes(learner.c_str(), settings.get(), bytes, status)) throw nb::value_error("unknown learner");
+    if (!table_of("", doubles).bytes(learner.c_str(), settings.get(), bytes, status))
+        throw nb::value_error("unknown learner");
     return {bytes, code(status)};
 }
 
@@ -342,7 +346,8 @@ std::tuple<std::string, std::string> describe(int status) {
 }
 
 std::tuple<bool, double, double> loss_constants(const std::string& name) {
-    return pk::with_loss(loss_of(name), [](auto loss) { return std::tuple<bool, double, double>(loss.smooth, loss.G1, loss.G2); });
+    return pk::with_loss(loss_of(name),
+                         [](auto loss) { return std::tuple<bool, double, double>(loss.smooth, loss.G1, loss.G2); });
 }
 std::tuple<double, double> loss_at(const std::string& name, double u, double y) {
     const pk::LossPoint point = pk::loss_at(loss_of(name), u, y);
@@ -351,20 +356,22 @@ std::tuple<double, double> loss_at(const std::string& name, double u, double y) 
 
 void elementary(const std::string& function, bool doubles, const std::string& level, nb::handle in, nb::handle out) {
     const View i(in, false), o(out, true);
-    if (!i.has(1, "d") || !o.has(1, "d") || i.size(0) != o.size(0)) throw nb::value_error("two float64 vectors of equal length");
+    if (!i.has(1, "d") || !o.has(1, "d") || i.size(0) != o.size(0))
+        throw nb::value_error("two float64 vectors of equal length");
     if (!table_of(level, doubles).elementary(function.c_str(), i.data<double>(), o.data<double>(), i.size(0)))
         throw nb::value_error("unknown function");
 }
 
-void kernel_values(const Settings& settings, bool doubles, const std::string& level, nb::handle metric, nb::handle out) {
+void kernel_values(const Settings& settings, bool doubles, const std::string& level, nb::handle metric,
+                   nb::handle out) {
     const View i(metric, false), o(out, true);
     if (!i.has(1, "d") || !o.has(2, "d") || o.size(0) != settings.kernels.size() || o.size(1) != i.size(0))
         throw nb::value_error("a float64 vector and a float64 matrix with one row per kernel");
     table_of(level, doubles).kernel_values(settings.get(), i.data<double>(), o.data<double>(), i.size(0));
 }
 
-double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_t features, std::size_t stored, bool doubles,
-                 const std::string& level) {
+double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_t features, std::size_t stored,
+                 bool doubles, const std::string& level) {
     const View x(X, false), c(columns, false), s(starts, false);
     Rows rows;
     const bool is_sparse = !columns.is_none();
@@ -393,33 +400,53 @@ NB_MODULE(_core, m) {
     m.attr("UNSUITED") = PyLearner::unsuited;
     m.def("levels", levels, "Levels that this machine can run, slowest first.");
     m.def("describe", describe, "status"_a, "(subject, sentence) of a status.");
-    m.def("bytes_of", bytes_of, "learner"_a, "doubles"_a, "settings"_a, "(bytes, status) of a learner before it is built.");
+    m.def("bytes_of", bytes_of, "learner"_a, "doubles"_a, "settings"_a,
+          "(bytes, status) of a learner before it is built.");
     m.def("loss_constants", loss_constants, "name"_a, "(smooth, G1, G2)");
     m.def("loss_at", loss_at, "name"_a, "u"_a, "y"_a, "(value, derivative)");
     m.def("elementary", elementary, "function"_a, "doubles"_a, "level"_a, "x"_a, "out"_a);
     m.def("kernel_values", kernel_values, "settings"_a, "doubles"_a, "level"_a, "metric"_a, "out"_a);
-    m.def("bare_pass", bare_pass, "x"_a, "columns"_a.none(), "starts"_a.none(), "features"_a, "stored"_a, "doubles"_a, "level"_a);
+    m.def("bare_pass", bare_pass, "x"_a, "columns"_a.none(), "starts"_a.none(), "features"_a, "stored"_a, "doubles"_a,
+          "level"_a);
 
     nb::class_<Settings>(m, "Settings")
         .def(nb::init<>())
-        .def("add_kernel", [](Settings& s, const std::string& family, double parameter) {
-            s.kernels.push_back({family_of(family), parameter});
-        })
+        .def("add_kernel", [](Settings& s, const std::string& family,
+                              double parameter) { s.kernels.push_back({family_of(family), parameter}); })
         .def("set_loss", [](Settings& s, const std::string& name) { s.config.loss = loss_of(name); })
-        .def("set_removal", [](Settings& s, bool half) { s.config.removal = half ? pk::Removal::half : pk::Removal::restart; })
-        .def_prop_rw("features", [](const Settings& s) { return s.config.features; }, [](Settings& s, std::size_t v) { s.config.features = v; })
-        .def_prop_rw("budget", [](const Settings& s) { return s.config.budget; }, [](Settings& s, std::size_t v) { s.config.budget = v; })
-        .def_prop_rw("reservoir", [](const Settings& s) { return s.config.reservoir; }, [](Settings& s, std::size_t v) { s.config.reservoir = v; })
-        .def_prop_rw("step", [](const Settings& s) { return s.config.step; }, [](Settings& s, double v) { s.config.step = v; })
-        .def_prop_rw("norm_bound", [](const Settings& s) { return s.config.norm_bound; }, [](Settings& s, double v) { s.config.norm_bound = v; })
-        .def_prop_rw("horizon", [](const Settings& s) { return s.config.horizon; }, [](Settings& s, double v) { s.config.horizon = v; })
-        .def_prop_rw("nu", [](const Settings& s) { return s.config.nu; }, [](Settings& s, double v) { s.config.nu = v; })
-        .def_prop_rw("rate", [](const Settings& s) { return s.config.rate; }, [](Settings& s, double v) { s.config.rate = v; })
-        .def_prop_rw("regularization", [](const Settings& s) { return s.config.regularization; }, [](Settings& s, double v) { s.config.regularization = v; })
-        .def_prop_rw("seed", [](const Settings& s) { return s.config.seed; }, [](Settings& s, std::uint64_t v) { s.config.seed = v; });
+        .def("set_removal",
+             [](Settings& s, bool half) { s.config.removal = half ? pk::Removal::half : pk::Removal::restart; })
+        .def_prop_rw(
+            "features", [](const Settings& s) { return s.config.features; },
+            [](Settings& s, std::size_t v) { s.config.features = v; })
+        .def_prop_rw(
+            "budget", [](const Settings& s) { return s.config.budget; },
+            [](Settings& s, std::size_t v) { s.config.budget = v; })
+        .def_prop_rw(
+            "reservoir", [](const Settings& s) { return s.config.reservoir; },
+            [](Settings& s, std::size_t v) { s.config.reservoir = v; })
+        .def_prop_rw(
+            "step", [](const Settings& s) { return s.config.step; }, [](Settings& s, double v) { s.config.step = v; })
+        .def_prop_rw(
+            "norm_bound", [](const Settings& s) { return s.config.norm_bound; },
+            [](Settings& s, double v) { s.config.norm_bound = v; })
+        .def_prop_rw(
+            "horizon", [](const Settings& s) { return s.config.horizon; },
+            [](Settings& s, double v) { s.config.horizon = v; })
+        .def_prop_rw(
+            "nu", [](const Settings& s) { return s.config.nu; }, [](Settings& s, double v) { s.config.nu = v; })
+        .def_prop_rw(
+            "rate", [](const Settings& s) { return s.config.rate; }, [](Settings& s, double v) { s.config.rate = v; })
+        .def_prop_rw(
+            "regularization", [](const Settings& s) { return s.config.regularization; },
+            [](Settings& s, double v) { s.config.regularization = v; })
+        .def_prop_rw(
+            "seed", [](const Settings& s) { return s.config.seed; },
+            [](Settings& s, std::uint64_t v) { s.config.seed = v; });
 
     nb::class_<PyLearner>(m, "Learner")
-        .def(nb::init<const std::string&, bool, const std::string&, const Settings&>(), "learner"_a, "doubles"_a, "level"_a, "settings"_a)
+        .def(nb::init<const std::string&, bool, const std::string&, const Settings&>(), "learner"_a, "doubles"_a,
+             "level"_a, "settings"_a)
         .def_prop_ro("nbytes", &PyLearner::nbytes)
         .def_prop_ro("fault", &PyLearner::fault)
         .def("set_labels", &PyLearner::set_labels, "negative"_a, "positive"_a)

@@ -20,10 +20,13 @@ class Buffer {
 
     Buffer() = default;
     Buffer(Arena& arena, std::size_t capacity, std::size_t features, RowNorms norms)
-        : capacity_(capacity), features_(features), norms_(norms),
+        : capacity_(capacity),
+          features_(features),
+          norms_(norms),
           values_(arena.take<T>(padded<T>(capacity) * features)),
           norm2_(arena.take<double>(norms.squared ? padded<T>(capacity) : 0)),
-          norm1_(arena.take<double>(norms.l1 ? padded<T>(capacity) : 0)), size_(arena.take<std::uint64_t>(1)) {}
+          norm1_(arena.take<double>(norms.l1 ? padded<T>(capacity) : 0)),
+          size_(arena.take<std::uint64_t>(1)) {}
 
     std::size_t size() const { return static_cast<std::size_t>(*size_); }
     std::size_t capacity() const { return capacity_; }
@@ -36,7 +39,8 @@ class Buffer {
         const std::size_t j = size();
         T* column0 = values_ + (j / W) * features_ * W + j % W;
         if (q.sparse) {
-            for (std::size_t n = 0; n < q.nonzeros; ++n) column0[static_cast<std::size_t>(q.columns[n]) * W] = q.values[n];
+            for (std::size_t n = 0; n < q.nonzeros; ++n)
+                column0[static_cast<std::size_t>(q.columns[n]) * W] = q.values[n];
         } else {
             for (std::size_t k = 0; k < features_; ++k) column0[k * W] = q.dense[k];
         }
@@ -71,8 +75,8 @@ class Buffer {
         return scratch.read(Row<T>{row});
     }
 
-    // Calls visit(tile, metrics) for groups of consecutive tiles that hold the oldest `rows` rows, in order; metrics is a
-    // Metrics<T, G> for G tiles.
+    // Calls visit(tile, metrics) for groups of consecutive tiles that hold the oldest `rows` rows, in order; metrics is
+    // a Metrics<T, G> for G tiles.
     template <class Visit>
     void for_each_tile(const MetricSet& wanted, const Query<T>& q, std::size_t rows, Visit&& visit) const {
         // Five tiles at a time hide the latency of the arithmetic and still fit the registers.
@@ -85,7 +89,8 @@ class Buffer {
     }
 
     // The oldest row from `tile` on that has this farness for kernel i; there is one.
-    std::size_t find(const KernelBank<T>& bank, std::size_t i, const Query<T>& q, std::size_t tile, double farness) const {
+    std::size_t find(const KernelBank<T>& bank, std::size_t i, const Query<T>& q, std::size_t tile,
+                     double farness) const {
         for (;; ++tile) {
             const Metrics<T, 1> m = measure<1>(bank.metrics_of(i), q, size(), tile);
             T lane[W];
@@ -97,12 +102,15 @@ class Buffer {
 
   private:
     template <std::size_t G, class Visit>
-    POCKETKERNEL_INLINE void visit_tiles(const MetricSet& wanted, const Query<T>& q, std::size_t rows, std::size_t& tile, Visit& visit) const {
-        for (const std::size_t tiles = packs_for<T>(rows); tile + G <= tiles; tile += G) visit(tile, measure<G>(wanted, q, rows, tile));
+    POCKETKERNEL_INLINE void visit_tiles(const MetricSet& wanted, const Query<T>& q, std::size_t rows,
+                                         std::size_t& tile, Visit& visit) const {
+        for (const std::size_t tiles = packs_for<T>(rows); tile + G <= tiles; tile += G)
+            visit(tile, measure<G>(wanted, q, rows, tile));
     }
 
     template <std::size_t G>
-    POCKETKERNEL_INLINE Metrics<T, G> measure(const MetricSet& wanted, const Query<T>& q, std::size_t rows, std::size_t tile) const {
+    POCKETKERNEL_INLINE Metrics<T, G> measure(const MetricSet& wanted, const Query<T>& q, std::size_t rows,
+                                              std::size_t tile) const {
         Metrics<T, G> m;
         if (q.sparse) {
             if (wanted[Metric::squared_distance] || wanted[Metric::cosine]) sparse_products(wanted, q, tile, m);
@@ -134,7 +142,9 @@ class Buffer {
         return m.of[static_cast<std::size_t>(metric)];
     }
 
-    Pack<T> column(std::size_t tile, std::size_t k) const { return Pack<T>::load(values_ + (tile * features_ + k) * W); }
+    Pack<T> column(std::size_t tile, std::size_t k) const {
+        return Pack<T>::load(values_ + (tile * features_ + k) * W);
+    }
 
     template <std::size_t G>
     void dense_squares(const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
@@ -206,7 +216,8 @@ class Buffer {
 
     void add_product(Wide<T>& product, std::size_t tile, std::size_t k, T x) const {
         const Wide<T> stored = widen(column(tile, k));
-        for (std::size_t i = 0; i < Wide<T>::parts; ++i) product.p[i] += stored.p[i] * Pack<double>(static_cast<double>(x));
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i)
+            product.p[i] += stored.p[i] * Pack<double>(static_cast<double>(x));
     }
 
     Pack<T> cosine(const Wide<T>& product, std::size_t tile, double norm2) const {
@@ -236,8 +247,8 @@ class Buffer {
     std::uint64_t* size_ = nullptr;
 };
 
-// The stored row nearest to a query, found during the pass: how far it is, and the group of tiles that it is in. Ties go
-// to the oldest. Which row it is, Buffer::find says to those who ask.
+// The stored row nearest to a query, found during the pass: how far it is, and the group of tiles that it is in. Ties
+// go to the oldest. Which row it is, Buffer::find says to those who ask.
 struct Nearest {
     double farness;
     std::size_t tile;

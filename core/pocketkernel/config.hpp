@@ -20,9 +20,9 @@ struct KernelSpec {
 inline constexpr std::size_t max_kernels = 32;
 
 struct Config {
-    std::size_t features = 0;      // d, columns of a row
-    std::size_t budget = 0;        // B, stored examples (per kernel for M-OMD-H); D, frequencies, for Raker
-    std::size_t kernel_count = 0;  // K
+    std::size_t features = 0;             // d, columns of a row
+    std::size_t budget = 0;               // B, stored examples (per kernel for M-OMD-H); D, frequencies, for Raker
+    std::size_t kernel_count = 0;         // K
     const KernelSpec* kernels = nullptr;  // the caller's; a learner keeps its own copy
     Loss loss = Loss::logistic;
     Removal removal = Removal::half;
@@ -49,11 +49,11 @@ struct Tally {
 };
 
 struct KernelReport {
-    double weight;             // p_i
-    double norm;               // |f_i| (|f'_i| for M-OMD-H)
-    double alignment;          // A_i of M-OMD-H, else 0
-    std::uint64_t stored;      // examples in its buffer
-    std::uint64_t additions;   // as in Tally, for this kernel
+    double weight;            // p_i
+    double norm;              // |f_i| (|f'_i| for M-OMD-H)
+    double alignment;         // A_i of M-OMD-H, else 0
+    std::uint64_t stored;     // examples in its buffer
+    std::uint64_t additions;  // as in Tally, for this kernel
     std::uint64_t proxies;
     std::uint64_t removals;
 };

@@ -12,8 +12,10 @@ class Hedge {
   public:
     Hedge() = default;
     Hedge(Arena& arena, std::size_t experts)
-        : experts_(experts), costs_(arena.take<double>(padded<double>(experts))),
-          weights_(arena.take<double>(padded<double>(experts))), squares_(arena.take<double>(1)),
+        : experts_(experts),
+          costs_(arena.take<double>(padded<double>(experts))),
+          weights_(arena.take<double>(padded<double>(experts))),
+          squares_(arena.take<double>(1)),
           root_2_ln_K_(std::sqrt(2.0 * logarithm(static_cast<double>(experts)))) {}
 
     // Lanes beyond the experts cost infinitely much and weigh nothing.
@@ -33,7 +35,8 @@ class Hedge {
         return f;
     }
 
-    // Charges expert i with cost_of(scores)[i] >= 0, computed on packs of scores; the last pack of scores must be whole.
+    // Charges expert i with cost_of(scores)[i] >= 0, computed on packs of scores; the last pack of scores must be
+    // whole.
     template <class CostOf>
     void update(const double* scores, CostOf&& cost_of) {
         if (experts_ == 1) return;

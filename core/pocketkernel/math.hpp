@@ -45,7 +45,7 @@ struct MathConstants<double> {
                                          0x1.af38a9b0ec855p-26};
     static constexpr double half_pi[] = {0x1.921fb544p+0, 0x1.0b4611a6p-34, 0x1.3198a2e037073p-69};
     static constexpr double angle_limit = 1073741824.0;
-    static constexpr double sine_fit[] = {-0x1.5555555555555p-3,  0x1.1111111110babp-7,  -0x1.a01a019e820acp-13,
+    static constexpr double sine_fit[] = {-0x1.5555555555555p-3, 0x1.1111111110babp-7,   -0x1.a01a019e820acp-13,
                                           0x1.71de37946eb45p-19, -0x1.ae6008d0f0520p-26, 0x1.5e0a4fb47ace3p-33};
     static constexpr double cosine_fit[] = {0x1.5555555555555p-5,   -0x1.6c16c16c16963p-10, 0x1.a01a019f4ddfdp-16,
                                             -0x1.27e4fa16cc1bcp-22, 0x1.1eeb67d014ecep-29,  -0x1.907cd8f26aa3fp-37};
@@ -57,7 +57,8 @@ struct MathConstants<float> {
     static constexpr float round_magic = 12582912.0f;  // 1.5 * 2^23
     static constexpr float ln2_high = 0x1.62ep-1f, ln2_low = 0x1.0bfbe8p-15f;
     static constexpr float exp_low = -80.0f, complement_low = -20.0f;
-    static constexpr float exp_fit[] = {0x1.000000p-1f, 0x1.5554dcp-3f, 0x1.55551ap-5f, 0x1.120b6ep-7f, 0x1.6d110ap-10f};
+    static constexpr float exp_fit[] = {0x1.000000p-1f, 0x1.5554dcp-3f, 0x1.55551ap-5f, 0x1.120b6ep-7f,
+                                        0x1.6d110ap-10f};
     static constexpr float half_pi[] = {0x1.922p+0f, -0x1.2aep-18f, -0x1.de973ep-31f};
     static constexpr float angle_limit = 131072.0f;
     static constexpr float sine_fit[] = {-0x1.555552p-3f, 0x1.110c26p-7f, -0x1.9ac856p-13f};
@@ -136,7 +137,8 @@ inline double log_one_plus(double e) {
     return select(upper, 0x1.62e42fefa39efp-1, 0.0) + twice_atanh(s);
 }
 
-// Cosine and sine of an angle in radians. Beyond angle_limit an angle has no digits left to tell its phase: it counts as 0.
+// Cosine and sine of an angle in radians. Beyond angle_limit an angle has no digits left to tell its phase: it counts
+// as 0.
 template <class V>
 POCKETKERNEL_INLINE void cosine_sine(const V& angle, V& cosine, V& sine) {
     using T = Element<V>;

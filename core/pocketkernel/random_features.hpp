@@ -81,7 +81,8 @@ class RandomFeatures {
 
     // Calls visit(i, cos, sin) for every kernel, both divided by sqrt(D) and 0 in lanes without a frequency.
     template <class Visit>
-    POCKETKERNEL_INLINE void visit_all(std::size_t tile, const Pack<T>& projection, Pack<T> cosine, Pack<T> sine, Visit&& visit) const {
+    POCKETKERNEL_INLINE void visit_all(std::size_t tile, const Pack<T>& projection, Pack<T> cosine, Pack<T> sine,
+                                       Visit&& visit) const {
         const Pack<T> weight = lane_weights(tile);
         for (std::size_t n = 0; n < count_; ++n) {
             if (n > 0 && link_[n].doublings == fresh) turn(n, projection, cosine, sine);

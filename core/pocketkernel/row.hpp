@@ -38,11 +38,11 @@ template <class T, class U>
 template <class T>
 struct Query {
     bool sparse = false;
-    const T* dense = nullptr;                  // d values, if not sparse
-    const T* values = nullptr;                 // the nonzero ones, if sparse
+    const T* dense = nullptr;   // d values, if not sparse
+    const T* values = nullptr;  // the nonzero ones, if sparse
     const std::int32_t* columns = nullptr;
     std::size_t nonzeros = 0;
-    double norm2 = 0.0, norm1 = 0.0;           // |x|^2 and |x|_1, where RowNorms asks for them
+    double norm2 = 0.0, norm1 = 0.0;  // |x|^2 and |x|_1, where RowNorms asks for them
 };
 
 // Below this width a sparse row gains nothing; from it on, rows with at most a quarter nonzeros count as sparse.
@@ -62,8 +62,11 @@ class QueryScratch {
   public:
     QueryScratch() = default;
     QueryScratch(Arena& arena, std::size_t features, RowNorms norms)
-        : features_(features), capacity_(features >= sparse_from_width ? features / 4 : 0), norms_(norms),
-          dense_(arena.take<T>(features)), values_(arena.take<T>(capacity_)),
+        : features_(features),
+          capacity_(features >= sparse_from_width ? features / 4 : 0),
+          norms_(norms),
+          dense_(arena.take<T>(features)),
+          values_(arena.take<T>(capacity_)),
           columns_(arena.take<std::int32_t>(capacity_)) {}
 
     // The query of a row; it points into this scratch (or at the row itself) until the next call.

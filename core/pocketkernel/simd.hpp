@@ -57,7 +57,8 @@ struct alignas(pack_bytes) Pack {
     }
     static POCKETKERNEL_INLINE Pack load(const E* from) {
         Pack p;
-        for (std::size_t i = 0; i < registers; ++i) std::memcpy(&p.r[i], from + i * RegisterOf<E>::lanes, sizeof(Register));
+        for (std::size_t i = 0; i < registers; ++i)
+            std::memcpy(&p.r[i], from + i * RegisterOf<E>::lanes, sizeof(Register));
         return p;
     }
     POCKETKERNEL_INLINE void store(E* to) const {

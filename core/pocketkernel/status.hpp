@@ -44,7 +44,8 @@ struct StatusText {
     switch (status) {
         case Status::ok: return {"", "is fine"};
         case Status::features_out_of_range: return {"n_features", "is out of range: a row has 1 to 1,000,000 columns"};
-        case Status::budget_out_of_range: return {"budget", "is out of range: it is a number of rows from 1 to 10,000,000"};
+        case Status::budget_out_of_range:
+            return {"budget", "is out of range: it is a number of rows from 1 to 10,000,000"};
         case Status::budget_too_small: return {"budget", "is too small: halving needs at least 2 examples"};
         case Status::block_too_small: return {"memory", "is too small for this learner"};
         case Status::kernels_empty: return {"kernels", "is empty: give at least one kernel"};
@@ -52,28 +53,36 @@ struct StatusText {
         case Status::width_not_positive: return {"kernels", "has a width outside (1e-30, 1e30): use a positive number"};
         case Status::degree_not_positive: return {"kernels", "has a degree that is not a whole number from 1 to 64"};
         case Status::loss_not_smooth:
-            return {"loss", "has no constants G1, G2 with |l'| <= G1 and |l'| <= G2 l, which this learner needs: "
-                            "use 'logistic' or 'smooth_hinge'"};
+            return {"loss",
+                    "has no constants G1, G2 with |l'| <= G1 and |l'| <= G2 l, which this learner needs: "
+                    "use 'logistic' or 'smooth_hinge'"};
         case Status::kernels_not_gaussian:
             return {"kernels", "has a kernel that is not Gaussian: random features stand for Gaussian kernels only"};
         case Status::step_not_positive: return {"step", "is out of range: use a positive number"};
         case Status::norm_bound_not_positive: return {"norm_bound", "is out of range: use a positive number"};
-        case Status::reservoir_out_of_range: return {"reservoir", "is out of range: it is a number of rows from 1 to 10,000"};
-        case Status::horizon_out_of_range: return {"horizon", "is out of range: it is a number of rounds from 1 to 1e18"};
+        case Status::reservoir_out_of_range:
+            return {"reservoir", "is out of range: it is a number of rows from 1 to 10,000"};
+        case Status::horizon_out_of_range:
+            return {"horizon", "is out of range: it is a number of rounds from 1 to 1e18"};
         case Status::nu_out_of_range: return {"nu", "is out of range: use a number between 0 and 1, both excluded"};
         case Status::rate_not_positive: return {"rate", "is out of range: use a positive number"};
         case Status::regularization_out_of_range:
-            return {"regularization", "is out of range: use a number from 0 up to 1/rate, excluded, so that every step shrinks"};
+            return {"regularization",
+                    "is out of range: use a number from 0 up to 1/rate, excluded, so that every step shrinks"};
         case Status::value_not_finite:
             return {"X", "contains NaN or infinity: impute or drop such rows before they reach the learner"};
         case Status::value_too_large:
-            return {"X", "has a value whose square would overflow (beyond 1e18 in float32, 1e70 in float64): rescale the column"};
+            return {"X",
+                    "has a value whose square would overflow (beyond 1e18 in float32, 1e70 in float64): rescale the "
+                    "column"};
         case Status::columns_not_canonical:
             return {"X", "has sparse column indices that are out of range, unsorted or repeated within a row"};
         case Status::label_unknown: return {"y", "has a label outside the two classes"};
-        case Status::state_wrong_size: return {"state", "has the wrong number of bytes for this model: it is truncated or of another model"};
+        case Status::state_wrong_size:
+            return {"state", "has the wrong number of bytes for this model: it is truncated or of another model"};
         case Status::state_foreign: return {"state", "is not a pocketkernel state"};
-        case Status::state_newer: return {"state", "was written by a newer version of pocketkernel: update the library"};
+        case Status::state_newer:
+            return {"state", "was written by a newer version of pocketkernel: update the library"};
         case Status::state_other_model: return {"state", "belongs to a model with other parameters"};
         case Status::state_damaged: return {"state", "is damaged: its checksum or its contents are impossible"};
     }

@@ -3,7 +3,8 @@
 // Kernels of the shape exp(-rate m) on the same metric form a ladder when their rates are in ratio 2^q: the slowest is
 // computed by one exponential, each faster one by q squarings of the one before (SPEC 8). Squaring doubles relative
 // errors: in double precision a ladder spans at most 2^20. In single precision that would cost all digits of the narrow
-// kernels; all but the last 2^6 are climbed on complements c = 1 - kappa, where 1 - kappa^2 = c (2 - c) keeps small c exact.
+// kernels; all but the last 2^6 are climbed on complements c = 1 - kappa, where 1 - kappa^2 = c (2 - c) keeps small c
+// exact.
 #pragma once
 
 #include <type_traits>
@@ -45,8 +46,11 @@ class KernelBank {
   public:
     KernelBank() = default;
     KernelBank(Arena& arena, const Config& config)
-        : count_(config.kernel_count), shape_(arena.take<KernelShape>(count_)), chain_(arena.take<Link>(count_)),
-          group_(arena.take<std::size_t>(count_)), leader_(arena.take<std::size_t>(count_)) {
+        : count_(config.kernel_count),
+          shape_(arena.take<KernelShape>(count_)),
+          chain_(arena.take<Link>(count_)),
+          group_(arena.take<std::size_t>(count_)),
+          leader_(arena.take<std::size_t>(count_)) {
         for (std::size_t i = 0; i < count_; ++i) {
             const KernelShape shape = shape_of(config.kernels[i]);
             groups_ += !(shape.rate > 0.0 && metrics_[shape.metric]);
@@ -74,7 +78,8 @@ class KernelBank {
     std::size_t leader_of(std::size_t group) const { return leader_[group]; }
     std::size_t group_of(std::size_t i) const { return group_[i]; }
 
-    // Calls visit(i, k) for every kernel i, where k(g) = kappa_i(stored rows of tile g, query); not if all of them are 0.
+    // Calls visit(i, k) for every kernel i, where k(g) = kappa_i(stored rows of tile g, query); not if all of them are
+    // 0.
     template <std::size_t G, class Visit>
     POCKETKERNEL_INLINE void evaluate(const Metrics<T, G>& metrics, Visit&& visit) const {
         Pack<T> rung[G];
@@ -104,7 +109,8 @@ class KernelBank {
             if (link.converted)
                 for (std::size_t g = 0; g < G; ++g) rung[g] = Pack<T>(T(1)) - rung[g];
             if (link.squarings > 0) {
-                for (std::size_t g = 0; g < G; ++g) rung[g] = select(rung[g] < Pack<T>(link.floor), Pack<T>(T(0)), rung[g]);
+                for (std::size_t g = 0; g < G; ++g)
+                    rung[g] = select(rung[g] < Pack<T>(link.floor), Pack<T>(T(0)), rung[g]);
                 for (int s = 0; s < link.squarings; ++s)
                     for (std::size_t g = 0; g < G; ++g) rung[g] = rung[g] * rung[g];
             }
@@ -133,7 +139,8 @@ class KernelBank {
     POCKETKERNEL_INLINE double least_farness(std::size_t i, const Metrics<T, G>& metrics) const {
         if (shape_[i].rate > 0.0) return metrics.least[index_of(shape_[i].metric)];
         T lane[G * lanes_of<T>];
-        for (std::size_t g = 0; g < G; ++g) farness(i, metrics.of[index_of(shape_[i].metric)][g]).store(lane + g * lanes_of<T>);
+        for (std::size_t g = 0; g < G; ++g)
+            farness(i, metrics.of[index_of(shape_[i].metric)][g]).store(lane + g * lanes_of<T>);
         T least = lane[0];
         for (std::size_t l = 1; l < metrics.rows; ++l) least = lane[l] < least ? lane[l] : least;
         return static_cast<double>(least);
@@ -183,21 +190,28 @@ class KernelBank {
     }
 
     // From the top of each ladder down: a rung is a complement if plain squaring from the rung below it (or, for the
-    // first, from itself) would double errors too often.
+    // first, from itself) would double errors too often. Then from the bottom up: what vanishes on one rung stays so.
     void choose_forms() {
-        const double lowest = -static_cast<double>(MathConstants<T>::exp_low);
-        int above = 0;  // squarings from this rung to the top
+        constexpr double lowest = -static_cast<double>(MathConstants<T>::exp_low);
+        constexpr double last_digit = 17.4;  // exp(-17.4) is less than half the last digit of 1 in float
+        int above = 0;                       // squarings from this rung to the top
         for (std::size_t n = count_; n-- > 0;) {
             Link& link = chain_[n];
             const int q = link.squarings > 0 ? link.squarings : 0;
             link.complement = link.squarings != power && above + q > longest_climb;
-            link.vanishing = link.complement ? complement_vanishing : lowest;
-            link.floor = static_cast<T>(exponential(-lowest / static_cast<double>(std::uint64_t(1) << q)));
-            if (n + 1 < count_ && chain_[n + 1].squarings >= 0) chain_[n + 1].converted = link.complement && !chain_[n + 1].complement;
             above = link.squarings >= 0 ? above + q : 0;
         }
+        for (std::size_t n = 0; n < count_; ++n) {
+            Link& link = chain_[n];
+            link.vanishing = link.complement ? last_digit : lowest;
+            if (link.squarings < 0) continue;
+            const Link& below = chain_[n - 1];
+            const auto steeper = static_cast<double>(std::uint64_t(1) << link.squarings);
+            link.converted = below.complement && !link.complement;
+            link.vanishing = smaller(below.vanishing * steeper, link.vanishing);
+            link.floor = static_cast<T>(exponential(-lowest / steeper));
+        }
     }
-    static constexpr double complement_vanishing = 17.4;  // exp(-17.4) is less than half the last digit of 1 in float
 
     bool comes_before(std::size_t i, std::size_t j) const {
         if (shape_[i].metric != shape_[j].metric) return shape_[i].metric < shape_[j].metric;

@@ -1,4 +1,5 @@
-// The registry of kernels. A kernel is a file in this folder, a name in config.hpp's Family and a line in `with_kernel`.
+// The registry of kernels. A kernel is a file in this folder, a name in config.hpp's Family and a line in
+// `with_kernel`.
 //
 // Every kernel has kappa(u, u) = 1 and is one of two shapes of its metric m: exp(-rate m), or m^power.
 #pragma once
@@ -55,7 +56,8 @@ inline KernelShape shape_of(const KernelSpec& spec) {
                 break;
             case Family::polynomial:
                 if (!(parameter >= 1.0 && parameter <= 64.0)) return Status::degree_not_positive;
-                if (parameter != static_cast<double>(static_cast<unsigned>(parameter))) return Status::degree_not_positive;
+                if (parameter != static_cast<double>(static_cast<unsigned>(parameter)))
+                    return Status::degree_not_positive;
                 break;
             case Family::linear: break;
         }

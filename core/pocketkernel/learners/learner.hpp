@@ -29,7 +29,8 @@ struct Workspace {
     Workspace() = default;
     Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank)
         : query(arena, config.features, norms_for(bank.metrics(), config.features)),
-          partial(arena.take<Pack<T>>(2 * config.kernel_count)), values(arena.take<double>(padded<double>(2 * config.kernel_count))) {}
+          partial(arena.take<Pack<T>>(2 * config.kernel_count)),
+          values(arena.take<double>(padded<double>(2 * config.kernel_count))) {}
 };
 
 [[nodiscard]] inline Status check_common(const Config& c, bool needs_smooth_loss) {
@@ -54,8 +55,7 @@ class Learner {
         Rng rng;
     };
 
-    Learner(const Config& config, Arena& arena)
-        : config_(config), bank_(arena, config), K_(config.kernel_count) {
+    Learner(const Config& config, Arena& arena) : config_(config), bank_(arena, config), K_(config.kernel_count) {
         KernelSpec* kernels = arena.take<KernelSpec>(K_);
         if (kernels) {
             std::memcpy(kernels, config.kernels, K_ * sizeof(KernelSpec));
@@ -75,8 +75,9 @@ class Learner {
 
     bool common_valid() const { return common_->rng.valid() && common_->tally.mistakes <= common_->tally.rounds; }
 
-    // work.values[i] = sum_j a_ij kappa_i(x_j, q) over the oldest `rows` rows, for all kernels, in one pass; each group's
-    // nearest row on the way if `nearest` is given. Function i has the coefficients of row i, or all share row 0.
+    // work.values[i] = sum_j a_ij kappa_i(x_j, q) over the oldest `rows` rows, for all kernels, in one pass; each
+    // group's nearest row on the way if `nearest` is given. Function i has the coefficients of row i, or all share row
+    // 0.
     void pass(const Buffer<T>& buffer, std::size_t rows, const Coefficients<T>& a, bool shared, const Query<T>& q,
               Workspace<T>& work, Nearest* nearest) const {
         for (std::size_t i = 0; i < K_; ++i) work.partial[i] = Pack<T>(T(0));
@@ -148,8 +149,8 @@ void save(const L& learner, unsigned char* to) {
     Digest digest;
     digest.add_bytes(learner.state(), learner.state_bytes_);
     const StateHeader header{StateHeader::the_magic, StateHeader::the_version,
-                             model_digest(L::name, sizeof(typename L::Element), learner.config()),
-                             learner.state_bytes_, digest.value()};
+                             model_digest(L::name, sizeof(typename L::Element), learner.config()), learner.state_bytes_,
+                             digest.value()};
     std::memcpy(to, &header, sizeof header);
     std::memcpy(to + sizeof header, learner.state(), learner.state_bytes_);
 }

@@ -82,7 +82,8 @@ class LKMBooks : public Learner<T> {
 
     bool valid() const {
         bool good = this->common_valid() && S_.valid() && a_.finite() && own_->spread >= 1.0;
-        for (std::size_t i = 0; i < K_; ++i) good = good && log_p_[i] <= 0.0 && p_[i] >= 0.0 && p_[i] <= 1.0 && norm2_[i] >= 0.0;
+        for (std::size_t i = 0; i < K_; ++i)
+            good = good && log_p_[i] <= 0.0 && p_[i] >= 0.0 && p_[i] <= 1.0 && norm2_[i] >= 0.0;
         return good;
     }
 

@@ -80,7 +80,9 @@ class MOMDH : public Learner<T> {
         const double score = mix(work_);
         this->record(score, y, Hinge::at(score, y).value);
         for (std::size_t i = 0; i < K_; ++i) optimistic_[i] = optimistic(work_, i);
-        hedge_.update(optimistic_, [&](const Pack<double>& f) { return larger(Pack<double>(1.0) - Pack<double>(y) * f, Pack<double>(0.0)); });
+        hedge_.update(optimistic_, [&](const Pack<double>& f) {
+            return larger(Pack<double>(1.0) - Pack<double>(y) * f, Pack<double>(0.0));
+        });
         for (std::size_t i = 0; i < K_; ++i)
             if (y * optimistic_[i] < 1.0) learn_kernel(i, x, y);
         const std::size_t slot = V_.offer(common_->tally.rounds, common_->rng);
@@ -90,7 +92,8 @@ class MOMDH : public Learner<T> {
 
     KernelReport report(std::size_t i) const {
         const Own& own = own_[i];
-        return {hedge_.weights()[i], std::sqrt(own.f.norm2), own.A, S_[i].size(), own.additions, own.proxies, own.removals};
+        return {hedge_.weights()[i], std::sqrt(own.f.norm2), own.A, S_[i].size(), own.additions, own.proxies,
+                own.removals};
     }
 
     bool valid() const {
@@ -109,14 +112,14 @@ class MOMDH : public Learner<T> {
 
     // What a kernel has for itself.
     struct Own {
-        Hypothesis f;     // f'_i
-        double A;         // A_i
-        double H_norm2;   // |H_i|^2
+        Hypothesis f;    // f'_i
+        double A;        // A_i
+        double H_norm2;  // |H_i|^2
         std::uint64_t additions, proxies, removals;
     };
 
-    // work.values[i] = f'_i(x) and work.values[K + i] = H_i(x). On the way, if wanted: kappa_i(x, .) on the archive, and
-    // the row of S_i nearest to x.
+    // work.values[i] = f'_i(x) and work.values[K + i] = H_i(x). On the way, if wanted: kappa_i(x, .) on the archive,
+    // and the row of S_i nearest to x.
     void evaluate(const Query<T>& x, Workspace<T>& work, Coefficients<T>* k0, Nearest* nearest) const {
         archive_pass(x, work, k0);
         for (std::size_t i = 0; i < K_; ++i) {
@@ -125,7 +128,9 @@ class MOMDH : public Learner<T> {
             work.values[i] *= own_[i].f.scale;
         }
     }
-    double optimistic(const Workspace<T>& work, std::size_t i) const { return work.values[i] + lambda_ * work.values[K_ + i]; }
+    double optimistic(const Workspace<T>& work, std::size_t i) const {
+        return work.values[i] + lambda_ * work.values[K_ + i];
+    }
     double mix(const Workspace<T>& work) const {
         double f = 0.0;
         for (std::size_t i = 0; i < K_; ++i) f += hedge_.weights()[i] * optimistic(work, i);
@@ -173,7 +178,8 @@ class MOMDH : public Learner<T> {
     }
 
     template <class Visit>
-    double single_pass(std::size_t i, const Buffer<T>& buffer, std::size_t rows, const T* a, const Query<T>& x, Visit&& visit) const {
+    double single_pass(std::size_t i, const Buffer<T>& buffer, std::size_t rows, const T* a, const Query<T>& x,
+                       Visit&& visit) const {
         Pack<T> partial(T(0));
         buffer.for_each_tile(bank_.metrics_of(i), x, rows, [&](std::size_t tile, const auto& metrics) {
             constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
@@ -218,8 +224,8 @@ class MOMDH : public Learner<T> {
         ++common_->tally.additions;
     }
 
-    // f'_i += s kappa_i(z, .) + r H_i, then the projection. z is row j of S_i, f'_i(z) and H_i(z) are given, and k0_ holds
-    // kappa_i(z, .) on the archive.
+    // f'_i += s kappa_i(z, .) + r H_i, then the projection. z is row j of S_i, f'_i(z) and H_i(z) are given, and k0_
+    // holds kappa_i(z, .) on the archive.
     void step(std::size_t i, std::size_t j, double s, double f_at_z, double H_at_z, double r) {
         Own& own = own_[i];
         const std::size_t members = V_.size();
@@ -231,11 +237,14 @@ class MOMDH : public Learner<T> {
             f_dot_H += static_cast<double>(w_.of(0)[place]) * f_at[v];
             f_at[v] += r * H_at[v];
             if (j != nowhere) f_at[v] += s * static_cast<double>(k0_.of(i)[place]);
-            if (r != 0.0) add(a0_.of(i)[place], r * static_cast<double>(w_.of(0)[place]) / (static_cast<double>(members) * own.f.scale));
+            if (r != 0.0)
+                add(a0_.of(i)[place],
+                    r * static_cast<double>(w_.of(0)[place]) / (static_cast<double>(members) * own.f.scale));
         }
         if (members > 0) f_dot_H /= static_cast<double>(members);
         if (j != nowhere) add(a_.of(i)[j], s / own.f.scale);
-        own.f.norm2 = larger(own.f.norm2 + 2.0 * (s * f_at_z + r * f_dot_H) + s * s + 2.0 * s * r * H_at_z + r * r * own.H_norm2, 0.0);
+        own.f.norm2 = larger(
+            own.f.norm2 + 2.0 * (s * f_at_z + r * f_dot_H) + s * s + 2.0 * s * r * H_at_z + r * r * own.H_norm2, 0.0);
         project(i);
     }
     static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);

@@ -115,7 +115,8 @@ class MOMDS : public Learner<T> {
 
     void step_at_neighbours(const Query<T>& x, double g) {
         for (std::size_t group = 0; group < bank_.groups(); ++group) {
-            const std::size_t s = S_.find(bank_, bank_.leader_of(group), x, nearest_[group].tile, nearest_[group].farness);
+            const std::size_t s =
+                S_.find(bank_, bank_.leader_of(group), x, nearest_[group].tile, nearest_[group].farness);
             evaluate(S_.query(s, stored_), work_, nullptr);
             for (std::size_t i = 0; i < K_; ++i)
                 if (bank_.group_of(i) == group) step(i, s, -lambda_ * g, work_.values[i]);

@@ -66,7 +66,9 @@ class Raker : public Learner<T> {
         return F;
     }
 
-    KernelReport report(std::size_t i) const { return {own_[i].p, std::sqrt(own_[i].norm2), 0.0, config_.budget, 0, 0, 0}; }
+    KernelReport report(std::size_t i) const {
+        return {own_[i].p, std::sqrt(own_[i].norm2), 0.0, config_.budget, 0, 0, 0};
+    }
 
     bool valid() const {
         bool good = this->common_valid() && theta_.finite() && z_.finite();
