@@ -20,7 +20,7 @@ test-python: $(VENV)/tools-test
 	$(BIN)/python -m pytest
 
 test-cpp:
-	$(MAKE) -C tests/cpp
+	$(MAKE) -C tests/cpp -j2
 
 lint: $(VENV)/tools-lint
 	$(BIN)/ruff check .
