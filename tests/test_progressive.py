@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import streams
 from scipy import sparse
 
+import streams
 from pocketkernel import MOMDH, MOMDS, LKMBooks, Raker
 from pocketkernel.evaluate import Majority, OnlineLinear, progressive
 

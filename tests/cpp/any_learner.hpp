@@ -1,0 +1,113 @@
+// A learner of any kind and precision behind one interface, so that the tests compile each of them once
+// (any_learner.cpp); and a stream to feed it.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+
+#include "check.hpp"
+#include "pocketkernel/config.hpp"
+#include "pocketkernel/rng.hpp"
+#include "pocketkernel/row.hpp"
+#include "pocketkernel/status.hpp"
+
+struct Which {
+    const char* name;
+    bool doubles;  // else floats
+};
+inline constexpr Which every_learner[] = {{"m_omd_s", false}, {"m_omd_s", true},    {"m_omd_h", false},
+                                          {"m_omd_h", true},  {"lkm_books", false}, {"lkm_books", true},
+                                          {"raker", false},   {"raker", true}};
+
+class AnyLearner {
+  public:
+    using Row = pocketkernel::Row<double>;
+    virtual double learn(const Row& row, double y) = 0;
+    virtual double score(const Row& row) = 0;
+    virtual const pocketkernel::Config& config() const = 0;
+    virtual const pocketkernel::Tally& tally() const = 0;
+    virtual pocketkernel::KernelReport report(std::size_t i) const = 0;
+    virtual double frequency(std::size_t j, std::size_t k) const = 0;  // of Raker
+    virtual std::size_t state_bytes() const = 0;
+    virtual void save(unsigned char* to) const = 0;
+    virtual pocketkernel::Status load(const unsigned char* from, std::size_t size) = 0;
+
+  protected:
+    ~AnyLearner() = default;
+};
+
+bool known(const char* name);
+pocketkernel::Status check_config(const Which& which, const pocketkernel::Config& config);
+std::size_t bytes_of(const Which& which, const pocketkernel::Config& config);
+
+// Builds the learner in the block and the interface to it in `front`, of a few words.
+struct Front {
+    alignas(16) unsigned char place[32];
+};
+pocketkernel::Status make_any(const Which& which, const pocketkernel::Config& config, void* block, std::size_t size,
+                              Front& front, AnyLearner*& learner);
+
+// A learner in a block of exactly its size, full of rubbish before.
+class Made {
+  public:
+    Made(const Which& which, const pocketkernel::Config& config)
+        : size_(bytes_of(which, config)), block_(std::aligned_alloc(pocketkernel::pack_bytes, size_)) {
+        std::memset(block_, 0xa5, size_);
+        CHECK(make_any(which, config, block_, size_, front_, learner_) == pocketkernel::Status::ok);
+    }
+    ~Made() { std::free(block_); }
+    Made(const Made&) = delete;
+    Made& operator=(const Made&) = delete;
+
+    AnyLearner* operator->() { return learner_; }
+    AnyLearner& operator*() { return *learner_; }
+
+  private:
+    std::size_t size_;
+    void* block_;
+    Front front_;
+    AnyLearner* learner_ = nullptr;
+};
+
+// Draws from 48 fixed rows, so that many are exact repeats. A third are dense, the others sparse, one of them zero.
+// Their values are floats, the same numbers in either precision.
+class Stream {
+  public:
+    static constexpr std::size_t d = 20, pool = 48;
+
+    explicit Stream(std::uint64_t seed) : rng_(seed) {
+        for (std::size_t j = 1; j < pool; ++j) {
+            double sum = 0.0;
+            for (std::size_t k = 0; k < d; ++k) {
+                const double value = 2.0 * rng_.uniform() - 1.0;
+                if (j % 3 == 0 || k % 7 == j % 7) sum += rows_[j][k] = static_cast<float>(value);
+            }
+            labels_[j] = sum > 0.0 ? 1.0 : -1.0;
+        }
+    }
+
+    // The next row; its label is wrong once in ten times.
+    AnyLearner::Row next() {
+        const std::size_t j = rng_.index(pool);
+        label = rng_.uniform() < 0.1 ? -labels_[j] : labels_[j];
+        return row(j);
+    }
+    AnyLearner::Row row(std::size_t j) const { return {rows_[j]}; }
+
+    double label = 1.0;
+
+  private:
+    pocketkernel::Rng rng_;
+    double rows_[pool][d] = {};
+    double labels_[pool] = {1.0};
+};
+
+inline void teach(AnyLearner& learner, Stream& stream, int rounds) {
+    for (int t = 0; t < rounds; ++t) {
+        const AnyLearner::Row row = stream.next();
+        (void)learner.learn(row, stream.label);
+    }
+}
+
+// Whether two learners are in the same state, byte for byte.
+bool same_state(const AnyLearner& one, const AnyLearner& other);

@@ -1,0 +1,588 @@
+"""Input of every kind: the bad is refused with a sentence and leaves no trace, the good is understood."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import streams
+from pocketkernel import MOMDH, MOMDS, Gaussian, Laplacian, Linear, LKMBooks, Polynomial, Raker, gaussians
+
+X, Y = streams.rings(120, d=4)
+WIDE, WIDE_Y = streams.sparse_numbers(120, d=40)
+LEARNERS = {
+    "MOMDS": lambda **given: MOMDS(**{"budget": 10, "random_state": 1} | given),
+    "MOMDH": lambda **given: MOMDH(**{"budget": 8, "reservoir": 3, "random_state": 1} | given),
+    "LKMBooks": lambda **given: LKMBooks(**{"budget": 30, "horizon": 300, "random_state": 1} | given),
+    "Raker": lambda **given: Raker(**{"features": 9, "random_state": 1} | given),
+}
+every_learner = pytest.mark.parametrize("name", LEARNERS)
+every_dtype = pytest.mark.parametrize("dtype", ["float32", "float64"])
+WAYS = ("fit", "partial_fit", "predict_then_learn")
+
+
+def changed(X, row, column, value):
+    X = X.copy()
+    X[row, column] = value
+    return X
+
+
+def trace(model):
+    """Everything that a call could have changed."""
+    core = model.__dict__.get("_core")
+    return dict(model.__dict__), core and core.save()
+
+
+def refuse(model, call, *words, error=ValueError):
+    """The call fails, its message has all the words, and the model is as it was."""
+    before = trace(model)
+    with pytest.raises(error) as caught:
+        call()
+    for word in words:
+        assert word in str(caught.value)
+    after = trace(model)
+    assert after[0].keys() == before[0].keys()
+    assert all(after[0][name] is before[0][name] for name in after[0])
+    assert after[1] == before[1]
+
+
+def same_course(one, other):
+    assert one._core.save() == other._core.save()
+
+
+# ---- rows that no learner can use -----------------------------------------------------------------------------------
+
+BAD_VALUES = [
+    (np.nan, "float64", ["nan", "impute or drop"]),
+    (np.inf, "float64", ["inf", "impute or drop"]),
+    (-np.inf, "float32", ["-inf", "impute or drop"]),
+    (1e30, "float32", ["1e+30", "rescale"]),
+    (-1e30, "float32", ["-1e+30", "rescale"]),
+    (1e80, "float64", ["1e+80", "rescale"]),
+]
+
+
+@pytest.mark.parametrize(("value", "dtype", "words"), BAD_VALUES)
+@every_learner
+def test_bad_values(name, value, dtype, words):
+    bad = changed(X, 70, 2, value)
+    words = [*words, "row 70, column 2"]
+    fresh, model = LEARNERS[name](dtype=dtype), LEARNERS[name](dtype=dtype).fit(X, Y)
+    for rows in (bad, sparse.csr_matrix(bad)):
+        for way in WAYS:
+            refuse(fresh, lambda way=way, rows=rows: getattr(fresh, way)(rows, Y), *words)
+            refuse(model, lambda way=way, rows=rows: getattr(model, way)(rows, Y), *words)
+        refuse(model, lambda rows=rows: model.decision_function(rows), *words)
+        refuse(model, lambda rows=rows: model.predict(rows), *words)
+
+
+def test_values_up_to_the_limit_are_fine():
+    for dtype, most in [("float32", 1e18), ("float64", 1e70)]:
+        far = changed(X, 3, 1, most)
+        for name in LEARNERS:
+            scores = LEARNERS[name](dtype=dtype).predict_then_learn(far, Y)
+            assert np.all(np.isfinite(scores)), (name, dtype)
+
+
+@every_learner
+def test_bad_shapes(name):
+    fresh, model = LEARNERS[name](), LEARNERS[name]().fit(X, Y)
+    for way in WAYS:
+        for learner in (fresh, model):
+            call = getattr(learner, way)
+            refuse(learner, lambda call=call: call(X[0], Y[:1]), "1D array")
+            refuse(learner, lambda call=call: call(X[None], Y[:1]), "dim 3")
+            refuse(learner, lambda call=call: call(X[:, :0], Y), "0 feature(s)")
+            refuse(learner, lambda call=call: call(X, Y[:-1]), "120 rows", "119 labels")
+            refuse(learner, lambda call=call: call(X[:-1], Y), "119 rows", "120 labels")
+            refuse(learner, lambda call=call: call([["a", "b"]] * 120, Y))
+    for call in (model.partial_fit, model.predict_then_learn):
+        refuse(model, lambda call=call: call(X[:, :3], Y), "3 features", "4 features")
+        refuse(model, lambda call=call: call(sparse.csr_matrix(X)[:, :3], Y), "3 features", "4 features")
+    refuse(model, lambda: model.decision_function(X[:, :3]), "3 features", "4 features")
+    refuse(model, lambda: model.decision_function(X[0]), "1D array")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("fitted", [False, True])
+def test_no_rows(way, fitted):
+    model = LEARNERS["MOMDS"]()
+    if fitted:
+        model.fit(X, Y)
+    refuse(model, lambda: getattr(model, way)(X[:0], Y[:0]), "0 sample(s)")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("fitted", [False, True])
+def test_a_number_is_no_row(way, fitted):
+    model = LEARNERS["MOMDS"]()
+    if fitted:
+        model.fit(X, Y)
+    refuse(model, lambda: getattr(model, way)(np.array(3.0), np.array([1])), "array")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("fitted", [False, True])
+def test_no_labels(way, fitted):
+    model = LEARNERS["MOMDS"]()
+    if fitted:
+        model.fit(X, Y)
+    refuse(model, lambda: getattr(model, way)(X, None), "requires y")
+
+
+# ---- labels ---------------------------------------------------------------------------------------------------------
+
+
+@every_learner
+def test_one_class(name):
+    model = LEARNERS[name]()
+    refuse(model, lambda: model.fit(X, np.ones(120, int)), "one class", "1")
+    refuse(model, lambda: model.partial_fit(X, np.ones(120, int)), "one class", "1", "classes=")
+    model.partial_fit(X, np.ones(120, int), classes=[-1, 1])
+    model.partial_fit(X, Y)
+    assert model.diagnostics_.rounds == 240
+
+
+@every_learner
+def test_more_than_two_classes(name):
+    model = LEARNERS[name]()
+    three = np.arange(120) % 3
+    for way in WAYS:
+        refuse(model, lambda way=way: getattr(model, way)(X, three), "3 classes", "OneVsRestClassifier")
+    refuse(model, lambda: model.partial_fit(X, Y, classes=[0, 1, 2]), "classes=[0, 1, 2]", "two")
+    refuse(model, lambda: model.partial_fit(X, Y, classes=[1]), "classes=[1]", "two")
+
+
+LABELS = {
+    "ints": ([3, 7], 5),
+    "minus and plus": ([-1, 1], 0),
+    "floats": ([0.0, 2.0], 1.0),
+    "bools": ([False, True], 2),
+    "strings": (["no", "yes"], "maybe"),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_unknown_label(labels):
+    known, unknown = LABELS[labels]
+    y = np.array(known)[(Y > 0).astype(int)]
+    model = LEARNERS["MOMDS"]().fit(X, y)
+    bad = y.astype(object)
+    bad[77] = unknown
+    for later in (bad, bad.tolist(), np.full(120, unknown)):
+        for way in WAYS[1:]:
+            refuse(model, lambda way=way, later=later: getattr(model, way)(X, later), repr(unknown), "two classes")
+
+
+@pytest.mark.parametrize("way", WAYS[1:])
+def test_numbers_are_no_names(way):
+    """Classes that are strings are -1 and +1 to the core, but to nobody else."""
+    model = LEARNERS["MOMDS"]().fit(X, np.where(Y > 0, "yes", "no"))
+    refuse(model, lambda: getattr(model, way)(X, Y), "two classes", "'yes'")
+    refuse(model, lambda: getattr(model, way)(X, Y.astype(float)), "two classes", "'yes'")
+
+
+@pytest.mark.parametrize("way", WAYS[1:])
+def test_labels_too_long_for_a_double(way):
+    big = np.array([2**53, 2**53 + 1])
+    model = LEARNERS["MOMDS"]().fit(X, big[(Y > 0).astype(int)])
+    assert model.diagnostics_.mistakes == LEARNERS["MOMDS"]().fit(X, Y).diagnostics_.mistakes
+    refuse(model, lambda: getattr(model, way)(X, Y), "two classes")
+
+
+def test_labels_of_the_wrong_sort():
+    model = LEARNERS["MOMDS"]().fit(X, Y)
+    refuse(model, lambda: model.partial_fit(X, np.where(Y > 0, "a", "b")), "two classes")
+    refuse(model, lambda: model.partial_fit(X, np.where(Y > 0, 1, np.nan)), "nan", "two classes")
+    fresh = LEARNERS["MOMDS"]()
+    refuse(fresh, lambda: fresh.fit(X, X[:, 0]))  # a regression target
+    refuse(fresh, lambda: fresh.fit(X, np.stack([Y, Y], axis=1)))
+
+
+def test_classes_may_be_repeated_but_not_changed():
+    model = LEARNERS["MOMDS"]().partial_fit(X, Y, classes=[1, -1])
+    model.partial_fit(X, Y, classes=[-1, 1])
+    refuse(model, lambda: model.partial_fit(X, Y, classes=[0, 1]), "classes=[0, 1]", "[-1, 1]")
+
+
+KINDS_OF_LABELS = {
+    "ints": np.array([3, 7]),
+    "int8": np.array([-1, 1], dtype=np.int8),
+    "int16": np.array([0, 300], dtype=np.int16),
+    "int32": np.array([-5, 5], dtype=np.int32),
+    "uint8": np.array([0, 255], dtype=np.uint8),
+    "uint64": np.array([0, 1], dtype=np.uint64),
+    "floats": np.array([0.0, 2.0]),
+    "float32": np.array([-1.0, 1.0], dtype=np.float32),
+    "float16": np.array([-1.0, 1.0], dtype=np.float16),
+    "bools": np.array([False, True]),
+    "strings": np.array(["no", "yes"]),
+    "objects": np.array(["no", "yes"], dtype=object),
+    "other byte order": np.array([3, 7], dtype=np.dtype(np.int32).newbyteorder()),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", KINDS_OF_LABELS)
+def test_labels_of_every_kind(kind, way):
+    expected = LEARNERS["MOMDS"]().fit(X, Y)
+    both = KINDS_OF_LABELS[kind]
+    y = both[(Y > 0).astype(int)]
+    for labels in (y, y.tolist(), np.repeat(y, 2)[::2]):
+        model = LEARNERS["MOMDS"]()
+        getattr(model, way)(X, labels)
+        same_course(model, expected)
+        np.testing.assert_array_equal(model.classes_, both)
+        np.testing.assert_array_equal(model.predict(X), both[(expected.predict(X) > 0).astype(int)])
+        model.predict_then_learn(X, labels)
+        assert model.diagnostics_.rounds == 240
+
+
+# ---- parameters -----------------------------------------------------------------------------------------------------
+
+BAD_PARAMETERS = [
+    ("MOMDS", {"budget": 1}, ["budget=1", "at least 2"]),
+    ("MOMDH", {"budget": 1}, ["budget=1", "at least 2"]),
+    ("MOMDS", {"budget": 0}, ["budget=0", "too small"]),
+    ("LKMBooks", {"budget": 0}, ["budget=0", "too small"]),
+    ("Raker", {"features": 0}, ["features=0", "too small"]),
+    ("MOMDS", {"budget": -3}, ["budget=-3", "too small"]),
+    ("MOMDS", {"budget": 2.5}, ["budget=2.5", "whole number"]),
+    ("MOMDS", {"budget": "10"}, ["budget='10'", "whole number"]),
+    ("MOMDS", {"budget": True}, ["budget=True", "whole number"]),
+    ("MOMDS", {"budget": 10**9}, ["budget=1000000000", "10,000,000"]),
+    ("MOMDS", {"budget": 2**70}, [f"budget={2**70}"]),
+    ("MOMDS", {"budget": 10, "memory": "1MiB"}, ["budget=10", "memory='1MiB'", "choose one"]),
+    ("Raker", {"features": 10, "memory": 10**6}, ["features=10", "memory=1000000", "choose one"]),
+    ("MOMDS", {"budget": None, "memory": "100"}, ["memory='100'", "at least"]),
+    ("MOMDS", {"budget": None, "memory": 0}, ["memory=0", "at least"]),
+    ("MOMDS", {"budget": None, "memory": -5}, ["memory=-5", "at least"]),
+    ("MOMDS", {"budget": None, "memory": "12 parsecs"}, ["memory='12 parsecs'", "64KiB"]),
+    ("MOMDS", {"budget": None, "memory": 1.5}, ["memory=1.5", "64KiB"]),
+    ("MOMDS", {"kernels": gaussians([1.0, 0.0])}, ["Gaussian(width=0.0)", "positive"]),
+    ("MOMDS", {"kernels": Gaussian(-1.0)}, ["Gaussian(width=-1.0)", "positive"]),
+    ("MOMDS", {"kernels": Gaussian(np.nan)}, ["Gaussian(width=nan)", "positive"]),
+    ("MOMDS", {"kernels": Gaussian(np.inf)}, ["Gaussian(width=inf)", "width"]),
+    ("MOMDS", {"kernels": Gaussian("wide")}, ["Gaussian(width='wide')"]),
+    ("MOMDH", {"kernels": [Laplacian(-2.0)]}, ["Laplacian(width=-2.0)", "positive"]),
+    ("MOMDS", {"kernels": [Polynomial(2.5)]}, ["Polynomial(degree=2.5)", "whole number"]),
+    ("MOMDS", {"kernels": [Polynomial(65)]}, ["Polynomial(degree=65)", "64"]),
+    ("MOMDS", {"kernels": "rbf"}, ["'rbf'", "gaussians("]),
+    ("MOMDS", {"kernels": ["rbf", "linear"]}, ["'rbf'", "Gaussian(width)"]),
+    ("MOMDS", {"kernels": 3}, ["kernels=3", "gaussians("]),
+    ("MOMDS", {"kernels": []}, ["kernels=[]", "at least one"]),
+    ("MOMDS", {"kernels": gaussians(range(1, 34))}, ["32"]),
+    ("MOMDS", {"loss": "hinge"}, ["loss='hinge'", "G1", "'logistic'"]),
+    ("MOMDS", {"loss": "squared"}, ["loss='squared'", "'logistic'"]),
+    ("Raker", {"loss": None}, ["loss=None", "'logistic'"]),
+    ("MOMDS", {"removal": "quarter"}, ["removal='quarter'", "'half'", "'restart'"]),
+    ("MOMDH", {"removal": 2}, ["removal=2", "'half'"]),
+    ("MOMDS", {"dtype": "float16"}, ["dtype='float16'", "'float32'"]),
+    ("MOMDS", {"step": 0.0}, ["step=0.0", "positive"]),
+    ("MOMDS", {"step": np.nan}, ["step=nan", "positive"]),
+    ("MOMDS", {"step": "big"}, ["step='big'", "number"]),
+    ("MOMDS", {"norm_bound": -1.0}, ["norm_bound=-1.0", "positive"]),
+    ("MOMDS", {"norm_bound": np.inf}, ["norm_bound=inf", "positive"]),
+    ("MOMDH", {"reservoir": 0}, ["reservoir=0", "10,000"]),
+    ("MOMDH", {"reservoir": -1}, ["reservoir=-1"]),
+    ("MOMDH", {"reservoir": 1.5}, ["reservoir=1.5", "whole number"]),
+    ("MOMDH", {"reservoir": 2**70}, [f"reservoir={2**70}"]),
+    ("MOMDH", {"horizon": 0.5}, ["horizon=0.5", "from 1"]),
+    ("LKMBooks", {"horizon": 0}, ["horizon=0", "from 1"]),
+    ("LKMBooks", {"nu": 1.0}, ["nu=1.0", "between 0 and 1"]),
+    ("Raker", {"rate": 0.0}, ["rate=0.0", "positive"]),
+    ("Raker", {"regularization": -0.1}, ["regularization=-0.1", "from 0"]),
+    ("Raker", {"rate": 2.0, "regularization": 0.5}, ["regularization=0.5", "1/rate"]),
+    ("Raker", {"kernels": [Gaussian(1.0), Laplacian(1.0)]}, ["Laplacian(width=1.0)", "not Gaussian"]),
+    ("Raker", {"kernels": Linear()}, ["Linear()", "not Gaussian"]),
+    ("MOMDS", {"random_state": "x"}, ["random_state='x'"]),
+    ("MOMDS", {"random_state": -1}, ["random_state=-1"]),
+    ("MOMDS", {"random_state": 2**64}, [f"random_state={2**64}"]),
+    ("MOMDS", {"random_state": 1.5}, ["random_state=1.5"]),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "words"), BAD_PARAMETERS, ids=lambda x: str(x)[:50])
+def test_bad_parameters(name, given, words):
+    model = LEARNERS[name](**given)  # storing them is no error; using them is
+    for way in ("fit", "partial_fit"):
+        refuse(model, lambda way=way: getattr(model, way)(X, Y), *words)
+
+
+def test_bad_parameters_leave_the_learner_of_before():
+    model = LEARNERS["MOMDS"]().fit(X, Y).set_params(budget=1)
+    refuse(model, lambda: model.fit(X, Y), "budget=1")
+    model.partial_fit(X, Y)  # still the learner that was fitted
+    assert model.budget_ == 10
+
+
+def test_lkm_books_needs_a_horizon():
+    model = LKMBooks(budget=5, random_state=0)
+    refuse(model, lambda: model.partial_fit(X, Y), "horizon=None", "horizon=", "fit")
+    assert model.fit(X, Y).diagnostics_.rounds == 120
+    same_course(model, LKMBooks(budget=5, horizon=120, random_state=0).fit(X, Y))
+
+
+@every_learner
+def test_before_learning(name):
+    model = LEARNERS[name]()
+    attributes = ["nbytes", "kernel_weights_", "diagnostics_"] + ["frequencies_"] * (name == "Raker")
+    for attribute in attributes:
+        refuse(model, lambda attribute=attribute: getattr(model, attribute), name, "fit", error=NotFittedError)
+    refuse(model, lambda: model.decision_function(X), name, error=NotFittedError)
+    assert not hasattr(model, "classes_")
+
+
+@every_learner
+def test_predict_before_learning(name):
+    model = LEARNERS[name]()
+    refuse(model, lambda: model.predict(X), name, error=NotFittedError)
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory", ["64KiB", "9kB", 100_000])
+@every_dtype
+@every_learner
+def test_memory_picks_the_largest_budget(name, dtype, memory):
+    class_ = type(LEARNERS[name]())
+    needed = {"horizon": 120} if name in ("LKMBooks", "MOMDH") else {}
+    given = {"kernels": gaussians([0.5, 1]), "dtype": dtype, "random_state": 0} | needed
+    limit = {"64KiB": 65536, "9kB": 9000}.get(memory, memory)
+    model = class_(memory=memory, **given)
+    if name == "MOMDH":
+        model.set_params(reservoir=2)
+        given["reservoir"] = 2
+    model.fit(X, Y)
+    assert model.nbytes <= limit
+    budget = "features" if name == "Raker" else "budget"
+    chosen = class_(**given, **{budget: model.budget_}).fit(X, Y)
+    assert chosen.nbytes == model.nbytes
+    same_course(chosen, model)
+    assert class_(**given, **{budget: model.budget_ + 1}).fit(X, Y).nbytes > limit
+
+
+def test_the_smallest_memory_that_would_work_is_named():
+    model = MOMDS(memory=100, random_state=0)
+    with pytest.raises(ValueError, match="at least") as caught:
+        model.fit(X, Y)
+    least = int(str(caught.value).split("at least ")[1].split()[0])
+    assert MOMDS(memory=least, random_state=0).fit(X, Y).budget_ >= 2
+    with pytest.raises(ValueError, match="at least"):
+        MOMDS(memory=least - 1, random_state=0).fit(X, Y)
+
+
+# ---- rows of every kind ---------------------------------------------------------------------------------------------
+
+
+def read_only(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+def unsorted_duplicates(X):
+    """A CSR matrix whose rows list their columns backwards, one of them in two halves."""
+    X = sparse.csr_matrix(X)
+    values, columns, starts = [], [], [0]
+    for row in range(X.shape[0]):
+        place = slice(X.indptr[row], X.indptr[row + 1])
+        v, c = list(X.data[place][::-1]), list(X.indices[place][::-1])
+        if v:
+            v, c = [*v[:-1], v[-1] / 2, v[-1] / 2], [*c, c[-1]]
+        values += v
+        columns += c
+        starts.append(len(values))
+    return sparse.csr_matrix((values, columns, starts), shape=X.shape)
+
+
+def wide_indices(X):
+    X = sparse.csr_matrix(X)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+KINDS_OF_ROWS = {
+    "lists": np.ndarray.tolist,
+    "Fortran order": np.asfortranarray,
+    "strided rows": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "strided columns": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "backwards": lambda X: X[::-1].copy()[::-1],
+    "read-only": read_only,
+    "other byte order": lambda X: X.astype(X.dtype.newbyteorder()),
+    "objects": lambda X: X.astype(object),
+    "matrix of scipy": sparse.csr_matrix,
+    "array of scipy": sparse.csr_array,
+    "CSC": sparse.csc_matrix,
+    "COO": sparse.coo_matrix,
+    "LIL": sparse.lil_matrix,
+    "unsorted duplicates": unsorted_duplicates,
+    "64-bit indices": wide_indices,
+}
+
+
+@every_dtype
+@pytest.mark.parametrize("kind", KINDS_OF_ROWS)
+def test_rows_of_every_kind(kind, dtype):
+    rows = WIDE.copy()
+    rows[5] = 0  # an empty row
+    expected = LEARNERS["MOMDS"](dtype=dtype).fit(rows, WIDE_Y)
+    scores = expected.decision_function(rows)
+    given = KINDS_OF_ROWS[kind](rows)
+    for way in WAYS:
+        model = LEARNERS["MOMDS"](dtype=dtype)
+        getattr(model, way)(given, WIDE_Y)
+        same_course(model, expected)
+        np.testing.assert_array_equal(model.decision_function(given), scores)
+    twice = LEARNERS["MOMDS"](dtype=dtype).fit(given, WIDE_Y)
+    twice.predict_then_learn(given, WIDE_Y)
+    same_course(twice, LEARNERS["MOMDS"](dtype=dtype).fit(rows, WIDE_Y).partial_fit(rows, WIDE_Y))
+
+
+def test_memory_maps(tmp_path):
+    np.save(tmp_path / "rows.npy", X)
+    rows = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    model = LEARNERS["MOMDS"]()
+    for start in range(0, 120, 30):
+        model.predict_then_learn(rows[start : start + 30], Y[start : start + 30], classes=[-1, 1])
+    same_course(model, LEARNERS["MOMDS"]().fit(X, Y))
+
+
+def test_unaligned_rows():
+    raw = b"\0" + X.tobytes()
+    rows = np.frombuffer(raw, dtype=np.float64, offset=1).reshape(X.shape)
+    assert not rows.flags.aligned
+    model = LEARNERS["MOMDS"](dtype="float64").fit(rows, Y)
+    same_course(model, LEARNERS["MOMDS"](dtype="float64").fit(X, Y))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, bool, np.float16, np.longdouble])
+def test_numbers_of_every_kind(dtype):
+    rows = np.abs(np.round(3 * X)).astype(dtype)
+    same_course(LEARNERS["MOMDH"]().fit(rows, Y), LEARNERS["MOMDH"]().fit(rows.astype(float), Y))
+
+
+def test_a_matrix_of_the_caller_stays_as_it_was():
+    given = unsorted_duplicates(WIDE)
+    before = [array.copy() for array in (given.data, given.indices, given.indptr)]
+    model = LEARNERS["MOMDS"]().fit(given, WIDE_Y)
+    model.predict_then_learn(given, WIDE_Y)
+    model.decision_function(given)
+    for array, old in zip((given.data, given.indices, given.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+def test_a_matrix_that_lies_about_its_order_is_refused():
+    lying = unsorted_duplicates(WIDE)
+    lying.has_canonical_format = True
+    model = LEARNERS["MOMDS"]().fit(WIDE, WIDE_Y)
+    refuse(model, lambda: model.partial_fit(lying, WIDE_Y), "unsorted or repeated")
+
+
+@every_learner
+def test_empty_rows(name):
+    nothing = sparse.csr_matrix((6, 20))
+    y = np.array([1, -1, 1, 1, -1, 1])
+    model = LEARNERS[name]().fit(nothing, y)
+    same_course(model, LEARNERS[name]().fit(np.zeros((6, 20)), y))
+    assert np.ptp(model.decision_function(nothing)) == 0
+
+
+@every_learner
+def test_one_column_and_one_row(name):
+    model = LEARNERS[name]()
+    for t in range(20):
+        model.partial_fit([[0.1 * t]], [t % 2], classes=[0, 1])
+    assert model.n_features_in_ == 1
+    assert model.diagnostics_.rounds == 20
+
+
+def test_rows_too_small_to_square_still_have_a_direction():
+    """Cosines depend on directions only."""
+    expected = MOMDS(kernels=Linear(), budget=10, dtype="float64", random_state=0).predict_then_learn(X, Y)
+    scores = MOMDS(kernels=Linear(), budget=10, dtype="float64", random_state=0).predict_then_learn(X * 2.0**-300, Y)
+    np.testing.assert_allclose(scores, expected, rtol=1e-9)
+
+
+# ---- the estimator's manners ----------------------------------------------------------------------------------------
+
+
+@every_learner
+def test_fit_forgets_and_partial_fit_goes_on(name):
+    once = LEARNERS[name]().fit(X, Y)
+    same_course(LEARNERS[name]().fit(X, Y).fit(X, Y), once)
+    same_course(LEARNERS[name]().fit(WIDE, WIDE_Y).fit(X, Y), once)  # of another width before
+    in_parts = LEARNERS[name]().partial_fit(X[:50], Y[:50]).partial_fit(X[50:], Y[50:])
+    same_course(in_parts, once)
+    in_parts.partial_fit(X, Y)
+    assert in_parts.diagnostics_.rounds == 240
+
+
+@every_learner
+def test_clone_and_parameters(name):
+    model = LEARNERS[name](dtype="float64").fit(X, Y)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    assert not copy.__sklearn_is_fitted__()
+    same_course(copy.fit(X, Y), model)
+    assert copy.set_params(dtype="float32").dtype == "float32"
+    assert repr(copy).startswith(f"{name}(")
+    assert "random_state=1" in repr(copy)
+    with pytest.raises(ValueError, match="nonsense"):
+        copy.set_params(nonsense=1)
+
+
+def test_predictions_are_labels_and_scores_have_their_sign():
+    y = np.where(Y > 0, "yes", "no")
+    model = MOMDS(budget=60, random_state=0).fit(X, y)
+    assert model.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(model.predict(X) == "yes", model.decision_function(X) >= 0)
+    assert model.score(X, y) == np.mean(model.predict(X) == y)
+
+
+def test_random_state():
+    def course(random_state):
+        return MOMDS(budget=10, random_state=random_state).fit(X, Y)._core.save()
+
+    assert course(7) == course(7) == course(np.int64(7))
+    assert course(7) != course(8)
+    assert course(2**64 - 1) != course(0)
+    assert course(None) != course(None)
+    assert course(np.random.default_rng(7)) == course(np.random.default_rng(7)) != course(np.random.default_rng(8))
+    assert course(np.random.RandomState(7)) == course(np.random.RandomState(7)) != course(np.random.RandomState(8))
+    generator = np.random.default_rng(7)
+    assert course(generator) != course(generator)  # a generator moves on
+    seed = int(np.random.default_rng(7).integers(2**64, dtype=np.uint64))
+    assert course(np.random.default_rng(7)) == course(seed)
+
+
+def test_kernels_in_any_container():
+    expected = LEARNERS["MOMDS"](kernels=gaussians([1, 2])).fit(X, Y)
+    for kernels in ([Gaussian(1), Gaussian(2)], (Gaussian(1.0), Gaussian(2.0)), np.array(gaussians([1, 2]))):
+        same_course(LEARNERS["MOMDS"](kernels=kernels).fit(X, Y), expected)
+    same_course(LEARNERS["MOMDS"](kernels=Gaussian(1)).fit(X, Y), LEARNERS["MOMDS"](kernels=[Gaussian(1)]).fit(X, Y))
+
+
+def test_two_threads_get_an_error_and_not_a_mix_up():
+    rows, labels = streams.rings(60_000, d=8)
+    model = MOMDS(budget=400, random_state=0).partial_fit(rows[:100], labels[:100])
+    expected = pickle.loads(pickle.dumps(model)).predict_then_learn(rows, labels)
+    answers = []
+    worker = threading.Thread(target=lambda: answers.append(model.predict_then_learn(rows, labels)))
+    worker.start()
+    refusals = 0
+    while worker.is_alive() and refusals < 3:
+        try:
+            model.decision_function(rows[:1])
+        except RuntimeError as error:
+            assert "another thread" in str(error)
+            refusals += 1
+    worker.join()
+    np.testing.assert_array_equal(answers[0], expected)
+    if refusals == 0:
+        pytest.skip("the two threads never met")

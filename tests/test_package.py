@@ -1,0 +1,204 @@
+"""The shape of the house: what is shipped, who imports whom, and that both languages have the same parts."""
+
+import ast
+import importlib.resources
+import re
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import pocketkernel
+from pocketkernel import _core, kernels, learners, losses
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "pocketkernel"
+CORE = ROOT / "core" / "pocketkernel"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+HEADERS = sorted(CORE.rglob("*.hpp"))
+
+
+def stems(folder, pattern, *but):
+    return {path.stem for path in folder.glob(pattern)} - set(but)
+
+
+# ---- what is shipped ------------------------------------------------------------------------------------------------
+
+
+def test_types_are_shipped():
+    shipped = importlib.resources.files("pocketkernel")
+    assert shipped.joinpath("py.typed").is_file()
+    assert shipped.joinpath("_core.pyi").is_file()
+
+
+def test_version():
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", pocketkernel.__version__)
+    assert f'version = "{pocketkernel.__version__}"' in (ROOT / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("module", [pocketkernel, learners], ids=lambda m: m.__name__)
+def test_public_names(module):
+    assert len(set(module.__all__)) == len(module.__all__)
+    for name in module.__all__:
+        assert hasattr(module, name)
+    assert {"MOMDS", "MOMDH", "LKMBooks", "Raker"} <= set(module.__all__)
+
+
+def test_public_names_are_described():
+    for name in set(pocketkernel.__all__) - {"__version__"}:
+        assert getattr(pocketkernel, name).__doc__, name
+
+
+def test_the_stub_names_what_the_module_has():
+    stub = ast.parse((PACKAGE / "_core.pyi").read_text())
+    real = {name for name in dir(_core) if not name.startswith("__")}
+    names = {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    names |= {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}
+    dictionaries = {"Tally", "KernelReport"}  # exist for type checkers only
+    assert names - dictionaries == real
+    for node in stub.body:
+        if isinstance(node, ast.ClassDef) and node.name not in dictionaries:
+            members = {n.name for n in node.body if isinstance(n, ast.FunctionDef)}
+            members |= {n.target.id for n in node.body if isinstance(n, ast.AnnAssign)}
+            there = {name for name in dir(getattr(_core, node.name)) if not name.startswith("__")}
+            assert members - {"__init__"} == there, node.name
+
+
+# ---- imports --------------------------------------------------------------------------------------------------------
+
+
+def module_name(path):
+    parts = ("pocketkernel", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path, known):
+    """Modules of the package that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("pocketkernel"))
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are written out in full"
+            if node.module and node.module.split(".")[0] == "pocketkernel":
+                for alias in node.names:
+                    whole = f"{node.module}.{alias.name}"
+                    yield whole if whole in known else node.module
+
+
+def test_imports_form_a_dag():
+    known = {module_name(path) for path in MODULES} | {"pocketkernel._core"}
+    graph = {module_name(path): set(imports(path, known)) for path in MODULES}
+    list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
+    assert any(graph.values())
+
+
+# The house of STYLE.md: stream -> learners -> evaluate -> report. A module may import those of its rank or before.
+RANKS = ["kernels losses memory _core", "stream learners river", "evaluate theory", "report", "experiments", "cli"]
+
+
+def test_data_flows_one_way():
+    rank = {name: n for n, names in enumerate(RANKS) for name in names.split()}
+    known = {module_name(path) for path in MODULES} | {"pocketkernel._core"}
+    for path in MODULES:
+        here = module_name(path).split(".")
+        for there in (name.split(".") for name in imports(path, known)):
+            if len(here) > 1 and len(there) > 1 and here[1] in rank and there[1] in rank:
+                assert rank[there[1]] <= rank[here[1]], f"{'.'.join(here)} imports {'.'.join(there)}"
+
+
+# ---- the same parts in both languages -------------------------------------------------------------------------------
+
+
+def test_learners_have_the_same_files():
+    python = stems(PACKAGE / "learners", "[!_]*.py")
+    assert python == stems(CORE / "learners", "*.hpp", "learner", "list")
+    assert {"m_omd_s", "m_omd_h", "lkm_books", "raker"} <= python
+
+
+def test_learners_have_the_same_names():
+    for name in learners.__all__:
+        class_ = getattr(learners, name)
+        stem = class_._learner
+        assert class_.__module__ == f"pocketkernel.learners.{stem}"
+        header = (CORE / "learners" / f"{stem}.hpp").read_text()
+        assert f'name = "{stem}"' in header
+        assert f"class {name} " in header
+        assert f"Kind<{name}<T>>" in (CORE / "learners" / "list.hpp").read_text()
+
+
+def test_learners_have_an_oracle():
+    oracles = stems(ROOT / "tests" / "oracle", "*.py", "__init__", "parts")
+    assert oracles == stems(CORE / "learners", "*.hpp", "learner", "list")
+
+
+def test_kernels_have_the_same_names():
+    families = {class_.family for class_ in kernels.Kernel.__subclasses__()}
+    assert families == stems(CORE / "kernels", "*.hpp", "bank", "list", "metric")
+    registry = (CORE / "kernels" / "list.hpp").read_text()
+    for class_ in kernels.Kernel.__subclasses__():
+        assert f'name = "{class_.family}"' in (CORE / "kernels" / f"{class_.family}.hpp").read_text()
+        assert f"f({class_.__name__}{{}})" in registry
+        assert class_.__name__ in pocketkernel.__all__
+
+
+def test_losses_have_the_same_names():
+    assert set(losses.LOSSES) == stems(CORE / "losses", "*.hpp", "list", "point")
+    registry = (CORE / "losses" / "list.hpp").read_text()
+    for name in losses.LOSSES:
+        assert f'name = "{name}"' in (CORE / "losses" / f"{name}.hpp").read_text()
+        assert f'"{name}.hpp"' in registry
+
+
+def test_headers_have_a_test():
+    """One C++ test file per header of the top folder that has code, and one for each folder."""
+    tests = (ROOT / "tests" / "cpp").glob("test_*.cpp")
+    there = {path.stem.removeprefix("test_") for path in tests}
+    elsewhere = {"config", "level", "row", "status"}  # plain data, and what all the others use
+    expected = stems(CORE, "*.hpp") - elsewhere | {path.name for path in CORE.iterdir() if path.is_dir()}
+    assert there == expected
+
+
+# ---- what the core may use ------------------------------------------------------------------------------------------
+
+STANDARD = {
+    "algorithm", "array", "cfloat", "climits", "cmath", "cstddef", "cstdint", "cstring", "initializer_list", "limits",
+    "new", "type_traits", "utility",
+}  # fmt: skip
+FORBIDDEN = {
+    "heap": r"\b(malloc|calloc|realloc|free|alloca)\s*\(|\bdelete\b(?!\s*;)|\bnew\b(?!\s*\()",
+    "exceptions": r"\bthrow\b|\btry\b|\bcatch\b|\bdynamic_cast\b|\btypeid\b",
+    "input and output": r"\b(std::(cout|cerr|cin|printf|puts)|printf|fprintf|puts|fopen)\b",
+    "containers": r"\bstd::(vector|string|string_view|map|set|function|unique_ptr|shared_ptr)\b",
+    "the C library's functions": r"\bstd::(exp|log|log1p|expm1|cos|sin|pow|tanh)\b",
+}
+
+
+def code(path):
+    """A file without comments and strings."""
+    text = re.sub(r'"(\\.|[^"\\\n])*"', '""', path.read_text())
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+
+
+@pytest.mark.parametrize("path", HEADERS, ids=lambda p: p.relative_to(CORE).as_posix())
+def test_the_core_stands_alone(path):
+    text = path.read_text()
+    assert text.startswith("// "), "a header says first what it is"
+    assert "#pragma once" in text
+    for name in re.findall(r"#include\s+<([^>]+)>", text):
+        assert name in STANDARD
+    for name in re.findall(r'#include\s+"([^"]+)"', text):
+        included = (path.parent / name).resolve()
+        assert included.is_file()
+        assert included.is_relative_to(CORE)
+    assert len(re.findall(r"#include\b", code(path))) == len(re.findall(r'#include\s+[<"]', text))
+    for what, pattern in FORBIDDEN.items():
+        found = re.search(pattern, re.sub(r"#include\s+\S+", "", code(path)))
+        assert not found, f"{what}: {found[0]}"
+
+
+def test_the_headers_form_a_dag():
+    graph = {
+        path: {(path.parent / name).resolve() for name in re.findall(r'#include\s+"([^"]+)"', path.read_text())}
+        for path in HEADERS
+    }
+    list(TopologicalSorter(graph).static_order())
