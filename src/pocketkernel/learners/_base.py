@@ -306,7 +306,7 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             order="C",
             ensure_all_finite=False,
         )
-        return CsrRows.of(X) if sparse.issparse(X) else X
+        return CsrRows.of(X) if sparse.issparse(X) else np.require(X, requirements=["C", "A"])
 
     def _check_rows_and_labels(self, X: Any, y: Any, begin: bool) -> tuple[Any, Array]:
         if y is None:
