@@ -33,22 +33,27 @@ void for_each_row(const Rows& rows, F&& f) {
         for_each_row<float>(rows, f);
 }
 
+// What is wrong with the first row that cannot be learned, and where.
 template <class U>
 Status check_rows(const Rows& rows, Fault& fault) {
+    const U* values = static_cast<const U*>(rows.values);
+    std::size_t place = 0;
+    if (!rows.columns) {
+        const Status status = check_values<T>(values, rows.count * rows.features, place);
+        if (status != Status::ok) fault = {place / rows.features, place % rows.features};
+        return status;
+    }
     Status status = Status::ok;
     for_each_row<U>(rows, [&](std::size_t r, const Row<U>& row) {
         if (status != Status::ok) return;
-        const std::size_t n = row.columns ? row.nonzeros : rows.features;
-        std::size_t place = 0;
-        status = check_values<T>(row.values, n, place);
-        for (std::size_t i = 0; row.columns && status == Status::ok && i < n; ++i) {
+        status = check_values<T>(row.values, row.nonzeros, place);
+        for (std::size_t i = 0; status == Status::ok && i < row.nonzeros; ++i) {
             const std::int32_t low = i > 0 ? row.columns[i - 1] + 1 : 0;
-            if (row.columns[i] < low || static_cast<std::size_t>(row.columns[i]) >= rows.features) {
+            place = i;
+            if (row.columns[i] < low || static_cast<std::size_t>(row.columns[i]) >= rows.features)
                 status = Status::columns_not_canonical;
-                place = i;
-            }
         }
-        if (status != Status::ok) fault = {r, row.columns ? static_cast<std::size_t>(row.columns[place]) : place};
+        if (status != Status::ok) fault = {r, static_cast<std::size_t>(row.columns[place])};
     });
     return status;
 }
