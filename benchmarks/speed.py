@@ -20,7 +20,7 @@ from datasets import load, load_sparse, missing
 from pocketkernel import MOMDH, MOMDS, LKMBooks, Raker, _core
 
 B = 400
-TURNS = 5
+TURNS = 9
 DTYPES = ("float32", "float64")
 
 

@@ -67,7 +67,8 @@ class View {
 
     bool has(int dimensions, const char* formats) const {
         if (!held_ || buffer_.ndim != dimensions) return false;
-        if (reinterpret_cast<std::uintptr_t>(buffer_.buf) % static_cast<std::size_t>(buffer_.itemsize) != 0) return false;
+        if (reinterpret_cast<std::uintptr_t>(buffer_.buf) % static_cast<std::size_t>(buffer_.itemsize) != 0)
+            return false;
         const char* f = buffer_.format;
         if (!f) return false;
         if (*f == '@' || *f == '=' || *f == '<') ++f;
