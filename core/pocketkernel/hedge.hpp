@@ -61,7 +61,7 @@ class Hedge {
             (Pack<double>::load(weights_ + i) * share).store(weights_ + i);
     }
 
-    // M-OMD-S and LKMBooks charge the linearised loss, moved so that the best kernel pays nothing (SPEC 3.5).
+    // M-OMD-S and LKMBooks charge the linearised loss, moved so that the best kernel pays nothing.
     template <class V>
     static POCKETKERNEL_INLINE V linearised_cost(double g, const V& score, double least, double most) {
         return V(g) * (score - V(g > 0.0 ? least : most));

@@ -1,8 +1,8 @@
 // The bytes of a learner's state: a header of fixed size, then its arrays as they lie in memory.
 //
 // The size is a function of the configuration alone. The header tells a foreign, newer, other or damaged state from a
-// good one before anything is read. Numbers are written as the machine holds them; `order` tells a machine of the
-// other byte order. Layout is the same at every level.
+// good one before anything is read. Numbers are written as the machine holds them; on one of the other byte
+// order the magic number reads wrongly and the state is foreign. Layout is the same at every level.
 #pragma once
 
 #include "config.hpp"

@@ -25,17 +25,3 @@ def parse_bytes(memory: int | str) -> int:
     if match is None or match[2].lower() not in _UNITS:
         raise ValueError(f"memory={memory!r} is not a number of bytes: write 65536, '64KiB' or '1.5MB'.")
     return int(float(match[1]) * _UNITS[match[2].lower()])
-
-
-def format_bytes(n: int) -> str:
-    """`n` bytes, short enough for a table.
-
-    Examples
-    --------
-    >>> format_bytes(812), format_bytes(65536), format_bytes(1500000)
-    ('812 B', '64.0 KiB', '1.4 MiB')
-    """
-    for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if n >= size:
-            return f"{n / size:.1f} {unit}"
-    return f"{n} B"

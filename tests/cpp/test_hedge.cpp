@@ -12,7 +12,7 @@ void charge(Hedge& hedge, const double* costs) {
     hedge.update(costs, [](const Pack<double>& c) { return c; });
 }
 
-// Section 2 of the SPEC, line by line, beside the real one.
+// The update as hedge.hpp states it, line by line, beside the real one.
 template <std::size_t K>
 void follows_the_definition() {
     alignas(pack_bytes) unsigned char block[2048];

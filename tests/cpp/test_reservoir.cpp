@@ -45,7 +45,7 @@ TEST(reservoir_is_uniform) {
     for (int times : kept) CHECK_NEAR(times, streams * 3.0 / 12.0, 300.0);  // five standard deviations
 }
 
-// With M/t chances of entering, then the slot: the draws of SPEC 4.4, in order.
+// With M/t chances of entering, then the slot: two draws, in this order.
 TEST(reservoir_draws_in_order) {
     alignas(pack_bytes) unsigned char block[1024];
     Arena arena(block);

@@ -4,7 +4,7 @@
 
 using namespace pocketkernel;
 
-// Numbers from the transcription in tests/oracle/parts.py, which follows SPEC 7.
+// Numbers from the transcription in tests/oracle/parts.py.
 TEST(rng_known_numbers) {
     const struct {
         std::uint64_t seed;

@@ -1,4 +1,4 @@
-"""LKMBooks, SPEC 5."""
+"""LKMBooks (Li & Liao 2022)."""
 
 import math
 

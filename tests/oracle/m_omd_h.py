@@ -1,4 +1,4 @@
-"""M-OMD-H, SPEC 4."""
+"""M-OMD-H, the paper's Algorithm 1, with the step that its proof takes and its listing omits."""
 
 import math
 

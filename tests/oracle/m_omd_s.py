@@ -1,4 +1,4 @@
-"""M-OMD-S, SPEC 3."""
+"""M-OMD-S, the paper's Algorithm 2."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Raker, SPEC 6, on given frequencies."""
+"""Raker (Shen, Chen & Giannakis 2019), on given frequencies."""
 
 import math
 

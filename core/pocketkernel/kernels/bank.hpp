@@ -1,7 +1,7 @@
 // KernelBank: the K kernels of a learner, arranged so that evaluating all of them at once is cheap.
 //
 // Kernels of the shape exp(-rate m) on the same metric form a ladder when their rates are in ratio 2^q: the slowest is
-// computed by one exponential, each faster one by q squarings of the one before (SPEC 8). Squaring doubles relative
+// computed by one exponential, each faster one by q squarings of the one before. Squaring doubles relative
 // errors: in double precision a ladder spans at most 2^20. In single precision that would cost all digits of the narrow
 // kernels; all but the last 2^6 are climbed on complements c = 1 - kappa, where 1 - kappa^2 = c (2 - c) keeps small c
 // exact.
@@ -71,7 +71,7 @@ class KernelBank {
         return set;
     }
 
-    // "Nearest" is the same stored row for all kernels of a group (SPEC 3): Gaussians share one by Euclidean distance,
+    // "Nearest" is the same stored row for all kernels of a group: Gaussians share one by Euclidean distance,
     // Laplacians one by L1 distance, every other kernel has its own by its value.
     // A group's leader is the kernel in which two rows are farthest apart.
     std::size_t groups() const { return groups_; }

@@ -1,4 +1,4 @@
-// LKMBooks: kernel selection by randomly adding examples (SPEC 5; Li & Liao 2022), a baseline.
+// LKMBooks: kernel selection by randomly adding examples (Li & Liao 2022), a baseline.
 //
 //   S        one buffer of at most B examples; nothing is ever removed      B  config.budget
 //   f_i      sum_j a_j kappa_i(x_j, .): one coefficient vector for all      T  config.horizon, rounds to come

@@ -1,4 +1,4 @@
-// M-OMD-H: memory-bounded optimistic mirror descent for the hinge loss (SPEC 4; the paper's Algorithm 1).
+// M-OMD-H: memory-bounded optimistic mirror descent for the hinge loss (the paper's Algorithm 1).
 //
 //   S_i      one buffer of at most B examples for each kernel               B  config.budget
 //   V        a reservoir of M examples, S_0 the archive of all that were in V

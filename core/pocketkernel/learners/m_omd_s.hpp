@@ -1,4 +1,4 @@
-// M-OMD-S: memory-bounded online mirror descent for smooth losses (SPEC 3; the paper's Algorithm 2).
+// M-OMD-S: memory-bounded online mirror descent for smooth losses (the paper's Algorithm 2).
 //
 //   S        one buffer of at most B examples, shared by all kernels       B  config.budget
 //   f_i      scale_i sum_j a[i][j] kappa_i(x_j, .), |f_i| <= U              U  config.norm_bound

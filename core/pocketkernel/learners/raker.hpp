@@ -1,4 +1,4 @@
-// Raker: multi-kernel learning on random features (SPEC 6; Shen, Chen & Giannakis 2019), a baseline.
+// Raker: multi-kernel learning on random features (Shen, Chen & Giannakis 2019), a baseline.
 //
 //   z_i      2D random features of kernel i, from frequencies shared by all kernels    D    config.budget
 //   f_i      theta_i' z_i(x), each learning at its own score                           eta  config.rate
