@@ -372,6 +372,30 @@ void kernel_values(const Settings& settings, bool doubles, const std::string& le
     table_of(level, doubles).kernel_values(settings.get(), i.data<double>(), o.data<double>(), i.size(0));
 }
 
+// Writes the values of a dict of features into a float64 row, each at the column that `columns` gives its name, zeros
+// elsewhere. False if a name has no column or a value is no number; the row is then half-written.
+bool fill_row(const nb::dict& columns, const nb::dict& features, nb::handle row) {
+    const View out(row, true);
+    if (!out.has(2, "d")) throw nb::value_error("a float64 matrix of one row");
+    double* values = out.data<double>();
+    const std::size_t width = out.size(1);
+    for (std::size_t k = 0; k < width; ++k) values[k] = 0.0;
+    PyObject *name = nullptr, *value = nullptr;
+    Py_ssize_t place = 0;
+    while (PyDict_Next(features.ptr(), &place, &name, &value)) {
+        PyObject* column = PyDict_GetItemWithError(columns.ptr(), name);
+        const std::size_t k = column ? PyLong_AsSize_t(column) : width;
+        const double number = k < width ? PyFloat_AsDouble(value) : 0.0;
+        if (PyErr_Occurred()) PyErr_Clear();
+        else if (k < width) {
+            values[k] = number;
+            continue;
+        }
+        return false;
+    }
+    return true;
+}
+
 double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_t features, std::size_t stored,
                  bool doubles, const std::string& level) {
     const View x(X, false), c(columns, false), s(starts, false);
@@ -408,6 +432,8 @@ NB_MODULE(_core, m) {
     m.def("loss_at", loss_at, "name"_a, "u"_a, "y"_a, "(value, derivative)");
     m.def("elementary", elementary, "function"_a, "doubles"_a, "level"_a, "x"_a, "out"_a);
     m.def("kernel_values", kernel_values, "settings"_a, "doubles"_a, "level"_a, "metric"_a, "out"_a);
+    m.def("fill_row", fill_row, "columns"_a, "features"_a, "row"_a,
+          "Writes a dict of features into a row; false if that takes more than a look-up.");
     m.def("bare_pass", bare_pass, "x"_a, "columns"_a.none(), "starts"_a.none(), "features"_a, "stored"_a, "doubles"_a,
           "level"_a);
 
