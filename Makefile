@@ -1,7 +1,7 @@
 # make run     set up a local environment and stream the embedded data sets through M-OMD-S
 # make test    all tests, Python and C++
 # make lint    ruff, mypy and clang-format
-# make bench   what a round costs, against a bare pass and against peers
+# make bench   what a round costs, against a bare pass and against peers, and through each API
 
 PYTHON ?= python3
 VENV := .venv
@@ -30,6 +30,7 @@ lint: $(VENV)/tools-lint
 
 bench: $(VENV)/tools-bench
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/apis.py
 
 clean:
 	rm -rf $(VENV) build tests/cpp/build

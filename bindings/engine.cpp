@@ -35,18 +35,18 @@ void for_each_row(const Rows& rows, F&& f) {
 
 // What is wrong with the first row that cannot be learned, and where.
 template <class U>
-Status check_rows(const Rows& rows, Fault& fault) {
+Status check_rows(const Rows& rows, double limit, Fault& fault) {
     const U* values = static_cast<const U*>(rows.values);
     std::size_t place = 0;
     if (!rows.columns) {
-        const Status status = check_values<T>(values, rows.count * rows.features, place);
+        const Status status = check_values(values, rows.count * rows.features, limit, place);
         if (status != Status::ok) fault = {place / rows.features, place % rows.features};
         return status;
     }
     Status status = Status::ok;
     for_each_row<U>(rows, [&](std::size_t r, const Row<U>& row) {
         if (status != Status::ok) return;
-        status = check_values<T>(row.values, row.nonzeros, place);
+        status = check_values(row.values, row.nonzeros, limit, place);
         for (std::size_t i = 0; status == Status::ok && i < row.nonzeros; ++i) {
             const std::int32_t low = i > 0 ? row.columns[i - 1] + 1 : 0;
             place = i;
@@ -64,18 +64,29 @@ class EngineOf final : public Engine {
     explicit EngineOf(L* learner) : learner_(*learner) {}
 
     Status check(const Rows& rows, Fault& fault) const override {
-        return rows.doubles ? check_rows<double>(rows, fault) : check_rows<float>(rows, fault);
+        const double limit = value_limit<T>(learner_.config().storage);
+        return rows.doubles ? check_rows<double>(rows, limit, fault) : check_rows<float>(rows, limit, fault);
     }
-    void learn(const Rows& rows, const signed char* signs, double* scores) override {
+    std::size_t outputs() const override { return L::multiclass ? learner_.config().classes : 1; }
+    void learn(const Rows& rows, const Lessons& lessons, double* scores) override {
         for_each_row(rows, [&](std::size_t r, const auto& row) {
-            const double score = learner_.learn(row, signs[r] > 0 ? 1.0 : -1.0);
-            if (scores) scores[r] = score;
+            const double weight = lessons.weights ? lessons.weights[r] : 1.0;
+            if constexpr (L::multiclass)
+                learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs());
+            else
+                scores[r] = learner_.learn(row, lessons.labels[r] > 0 ? 1.0 : -1.0, weight);
         });
     }
-    void score(const Rows& rows, double* scores) override {
-        Workspace<T>& work = learner_.workspace();
-        for_each_row(rows,
-                     [&](std::size_t r, const auto& row) { scores[r] = learner_.score(work.query.read(row), work); });
+    std::size_t scratch_bytes() const override {
+        Arena counter;
+        (void)learner_.workspace_on(counter);
+        return counter.used();
+    }
+    void score(const Rows& rows, double* scores, void* scratch) override {
+        if (!scratch) return score_with(learner_.workspace(), rows, scores);
+        Arena arena(scratch);
+        Workspace<T> work = learner_.workspace_on(arena);
+        score_with(work, rows, scores);
     }
     const Tally& tally() const override { return learner_.tally(); }
     KernelReport report(std::size_t kernel) const override { return learner_.report(kernel); }
@@ -95,6 +106,16 @@ class EngineOf final : public Engine {
     }
 
   private:
+    void score_with(Workspace<T>& work, const Rows& rows, double* scores) const {
+        for_each_row(rows, [&](std::size_t r, const auto& row) {
+            const Query<T> query = work.query.read(row);
+            if constexpr (L::multiclass)
+                learner_.score(query, work, scores + r * outputs());
+            else
+                scores[r] = learner_.score(query, work);
+        });
+    }
+
     L& learner_;
 };
 
@@ -102,11 +123,15 @@ class EngineOf final : public Engine {
 template <class L>
 constexpr std::size_t front_bytes = (sizeof(EngineOf<L>) + pack_bytes - 1) / pack_bytes * pack_bytes;
 
-bool engine_bytes(const char* learner, const Config& config, std::size_t& bytes, Status& status) {
+bool engine_size(const char* learner, const Config& config, std::size_t& bytes, std::size_t& state_bytes,
+                 Status& status) {
     return with_learner<T>(learner, [&](auto kind) {
         using L = typename decltype(kind)::type;
         status = L::check(config);
-        if (status == Status::ok) bytes = front_bytes<L> + pocketkernel::bytes<L>(config);
+        if (status != Status::ok) return;
+        const Size size = size_of<L>(config);
+        bytes = front_bytes<L> + size.bytes;
+        state_bytes = size.state_bytes;
     });
 }
 
@@ -181,8 +206,8 @@ double bare_pass(const Rows& rows, std::size_t stored, void* block, std::size_t 
     wanted.add(Metric::squared_distance);
     const RowNorms norms = norms_for(wanted, rows.features);
     const auto lay_out = [&](Arena& arena, Buffer<T>& buffer, QueryScratch<T>& scratch) {
-        buffer = Buffer<T>(arena, stored, rows.features, norms);
-        scratch = QueryScratch<T>(arena, rows.features, norms);
+        buffer = Buffer<T>(arena, stored, rows.features, norms, Storage::full);
+        scratch = QueryScratch<T>(arena, rows.features, norms, Storage::full);
     };
     Buffer<T> buffer;
     QueryScratch<T> scratch;
@@ -207,7 +232,7 @@ double bare_pass(const Rows& rows, std::size_t stored, void* block, std::size_t 
 }  // namespace
 
 const Table& POCKETKERNEL_TABLE() {
-    static const Table table{engine_bytes, engine_make, elementary, kernel_values, bare_pass};
+    static const Table table{engine_size, engine_make, elementary, kernel_values, bare_pass};
     return table;
 }
 

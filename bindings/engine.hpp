@@ -21,6 +21,12 @@ struct Rows {
     std::size_t features = 0;
 };
 
+// What goes with the rows when they are learned: places of their labels among the classes, and weights if not all 1.
+struct Lessons {
+    const std::int32_t* labels = nullptr;
+    const double* weights = nullptr;
+};
+
 struct Fault {
     std::size_t row = 0, column = 0;
 };
@@ -28,8 +34,12 @@ struct Fault {
 class Engine {
   public:
     [[nodiscard]] virtual Status check(const Rows& rows, Fault& fault) const = 0;
-    virtual void learn(const Rows& rows, const signed char* signs, double* scores) = 0;
-    virtual void score(const Rows& rows, double* scores) = 0;
+    // Scores are written row by row, `outputs` of them each.
+    virtual std::size_t outputs() const = 0;
+    virtual void learn(const Rows& rows, const Lessons& lessons, double* scores) = 0;
+    // Several threads may score at once, each with scratch of its own; null stands for the learner's own.
+    virtual std::size_t scratch_bytes() const = 0;
+    virtual void score(const Rows& rows, double* scores, void* scratch) = 0;
     virtual const Tally& tally() const = 0;
     virtual KernelReport report(std::size_t kernel) const = 0;
     virtual bool frequencies(double* out) const = 0;  // false if the learner has none
@@ -43,7 +53,8 @@ class Engine {
 
 // What one compilation of the core offers. Functions answer false for a name they do not know.
 struct Table {
-    bool (*bytes)(const char* learner, const Config& config, std::size_t& bytes, Status& status);
+    bool (*size)(const char* learner, const Config& config, std::size_t& bytes, std::size_t& state_bytes,
+                 Status& status);
     bool (*make)(const char* learner, const Config& config, void* block, std::size_t size, Engine*& engine,
                  Status& status);
     // For tests and benchmarks: an elementary function, lane by lane; a kernel's values by the ladder; and a bare pass.

@@ -4,11 +4,14 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "engine.hpp"
@@ -51,10 +54,11 @@ const Table& table_of(const std::string& level, bool doubles) {
 
 // ---- arguments ------------------------------------------------------------------------------------------------------
 
-// A C-contiguous buffer of a Python object for as long as this lives.
+// A C-contiguous buffer of a Python object for as long as this lives; None has none.
 class View {
   public:
     View(nb::handle object, bool writable) {
+        if (object.is_none()) return;
         const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
         held_ = PyObject_GetBuffer(object.ptr(), &buffer_, flags) == 0;
         if (!held_) PyErr_Clear();
@@ -94,25 +98,26 @@ class View {
 };
 
 template <class U>
-bool to_signs_as(const View& y, double negative, double positive, signed char* signs, std::size_t& fault) {
+bool to_places_as(const View& y, const std::vector<double>& classes, std::int32_t* places, std::size_t& fault) {
     const U* labels = y.data<const U>();
     for (fault = 0; fault < y.size(0); ++fault) {
         const auto label = static_cast<double>(labels[fault]);
-        if (label != negative && label != positive) return false;
-        signs[fault] = label == positive ? 1 : -1;
+        const auto found = std::lower_bound(classes.begin(), classes.end(), label);
+        if (found == classes.end() || *found != label) return false;
+        places[fault] = static_cast<std::int32_t>(found - classes.begin());
     }
     return true;
 }
 
-// +1 and -1 for the two labels; false at a label that is neither.
-bool to_signs(const View& y, double negative, double positive, signed char* signs, std::size_t& fault) {
+// Places of the labels among the classes, which ascend; false at a label that is none of them.
+bool to_places(const View& y, const std::vector<double>& classes, std::int32_t* places, std::size_t& fault) {
     switch (y.format()) {
-        case '?': return to_signs_as<bool>(y, negative, positive, signs, fault);
-        case 'b': return to_signs_as<std::int8_t>(y, negative, positive, signs, fault);
-        case 'i': return to_signs_as<std::int32_t>(y, negative, positive, signs, fault);
-        case 'f': return to_signs_as<float>(y, negative, positive, signs, fault);
-        case 'd': return to_signs_as<double>(y, negative, positive, signs, fault);
-        default: return to_signs_as<std::int64_t>(y, negative, positive, signs, fault);  // 'l' and 'q', of 8 bytes
+        case '?': return to_places_as<bool>(y, classes, places, fault);
+        case 'b': return to_places_as<std::int8_t>(y, classes, places, fault);
+        case 'i': return to_places_as<std::int32_t>(y, classes, places, fault);
+        case 'f': return to_places_as<float>(y, classes, places, fault);
+        case 'd': return to_places_as<double>(y, classes, places, fault);
+        default: return to_places_as<std::int64_t>(y, classes, places, fault);  // 'l' and 'q', of 8 bytes
     }
 }
 constexpr const char* label_formats = sizeof(long) == 8 ? "?bifdlq" : "?bifdq";
@@ -128,6 +133,13 @@ pk::Loss loss_of(const std::string& name) {
     for (pk::Loss id : {pk::Loss::hinge, pk::Loss::logistic, pk::Loss::smooth_hinge})
         if (pk::with_loss(id, [&](auto loss) { return name == loss.name; })) return id;
     throw nb::value_error(("loss '" + name + "' is unknown").c_str());
+}
+
+pk::Storage storage_of(const std::string& name) {
+    if (name == "full") return pk::Storage::full;
+    if (name == "float16") return pk::Storage::float16;
+    if (name == "bfloat16") return pk::Storage::bfloat16;
+    throw nb::value_error(("storage '" + name + "' is unknown").c_str());
 }
 
 // Settings: a Config that owns its kernels.
@@ -150,6 +162,23 @@ int code(pk::Status status) { return static_cast<int>(status); }
 struct AlignedDelete {
     void operator()(unsigned char* block) const { ::operator delete(block, std::align_val_t(pk::pack_bytes)); }
 };
+using Block = std::unique_ptr<unsigned char, AlignedDelete>;
+
+Block new_block(std::size_t size) {
+    return Block(static_cast<unsigned char*>(::operator new(size, std::align_val_t(pk::pack_bytes))));
+}
+
+// Rows first .. first + count - 1.
+Rows part(const Rows& rows, std::size_t first, std::size_t count) {
+    Rows some = rows;
+    some.count = count;
+    if (rows.columns)
+        some.starts += first;
+    else
+        some.values = static_cast<const char*>(rows.values) +
+                      first * rows.features * (rows.doubles ? sizeof(double) : sizeof(float));
+    return some;
+}
 
 class PyLearner {
   public:
@@ -160,43 +189,47 @@ class PyLearner {
         const Table& table = table_of(level, doubles);
         const pk::Config config = settings_.get();
         pk::Status status = pk::Status::ok;
-        if (!table.bytes(learner.c_str(), config, size_, status)) throw nb::value_error("unknown learner");
+        std::size_t state_bytes = 0;
+        if (!table.size(learner.c_str(), config, size_, state_bytes, status)) throw nb::value_error("unknown learner");
         if (status == pk::Status::ok) {
-            block_.reset(static_cast<unsigned char*>(::operator new(size_, std::align_val_t(pk::pack_bytes))));
+            block_ = new_block(size_);
             (void)table.make(learner.c_str(), config, block_.get(), size_, engine_, status);
         }
         if (status != pk::Status::ok) throw nb::value_error(pk::describe(status).sentence);
     }
 
     std::size_t nbytes() const { return size_; }
-    void set_labels(double negative, double positive) { negative_ = negative, positive_ = positive; }
+    // The labels as numbers, ascending; label_unknown answers any other.
+    void set_labels(const std::vector<double>& classes) { classes_ = classes; }
     std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
 
     // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted
     // first.
-    int learn_dense(nb::handle X, nb::handle y, nb::handle scores) {
+    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores) {
         const View x(X, false);
         Rows rows;
         if (!dense(x, rows)) return unsuited;
-        return learn(rows, y, scores);
+        return learn(rows, y, weights, scores);
     }
-    int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle scores) {
+    int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle weights,
+                     nb::handle scores) {
         const View v(values, false), c(columns, false), s(starts, false);
         Rows rows;
         if (!sparse(v, c, s, rows)) return unsuited;
-        return learn(rows, y, scores);
+        return learn(rows, y, weights, scores);
     }
-    int score_dense(nb::handle X, nb::handle scores) {
+    // At most `threads` of them at once; the answers do not depend on how many.
+    int score_dense(nb::handle X, nb::handle scores, std::size_t threads) {
         const View x(X, false);
         Rows rows;
         if (!dense(x, rows)) return unsuited;
-        return score(rows, scores);
+        return score(rows, scores, threads);
     }
-    int score_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle scores) {
+    int score_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle scores, std::size_t threads) {
         const View v(values, false), c(columns, false), s(starts, false);
         Rows rows;
         if (!sparse(v, c, s, rows)) return unsuited;
-        return score(rows, scores);
+        return score(rows, scores, threads);
     }
 
     nb::dict tally() {
@@ -291,22 +324,59 @@ class PyLearner {
         return static_cast<std::size_t>(rows.starts[rows.count]) <= v.size(0);
     }
 
-    int learn(const Rows& rows, nb::handle y, nb::handle scores) {
-        const View labels(y, false), out(scores, true);
-        if (!labels.has(1, label_formats) || labels.size(0) != rows.count) return unsuited;
-        if (!out.has(1, "d") || out.size(0) != rows.count) return unsuited;
-        const Guard guard(*this);
-        signed char few[64];
-        std::vector<signed char> many(rows.count > sizeof few ? rows.count : 0);
-        signed char* signs = many.empty() ? few : many.data();
-        if (!to_signs(labels, negative_, positive_, signs, fault_.row)) return code(pk::Status::label_unknown);
-        return run(rows, [&](const Rows& r) { engine_->learn(r, signs, out.data<double>()); });
+    // One score for each row, or a row of them.
+    bool has_room(const View& out, const Rows& rows) const {
+        const std::size_t outputs = engine_->outputs();
+        if (outputs == 1) return out.has(1, "d") && out.size(0) == rows.count;
+        return out.has(2, "d") && out.size(0) == rows.count && out.size(1) == outputs;
     }
-    int score(const Rows& rows, nb::handle scores) {
-        const View out(scores, true);
-        if (!out.has(1, "d") || out.size(0) != rows.count) return unsuited;
+
+    int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores) {
+        const View labels(y, false), weights(sample_weight, false), out(scores, true);
+        if (!labels.has(1, label_formats) || labels.size(0) != rows.count || !has_room(out, rows)) return unsuited;
+        const bool weighted = !sample_weight.is_none();
+        if (weighted && (!weights.has(1, "d") || weights.size(0) != rows.count)) return unsuited;
         const Guard guard(*this);
-        return run(rows, [&](const Rows& r) { engine_->score(r, out.data<double>()); });
+        std::int32_t few[16];
+        std::vector<std::int32_t> many(rows.count > 16 ? rows.count : 0);
+        std::int32_t* places = many.empty() ? few : many.data();
+        if (!to_places(labels, classes_, places, fault_.row)) return code(pk::Status::label_unknown);
+        const Lessons lessons{places, weighted ? weights.data<const double>() : nullptr};
+        for (std::size_t r = 0; weighted && r < rows.count; ++r)
+            if (!(lessons.weights[r] >= 0.0 && lessons.weights[r] <= 1e9)) {
+                fault_ = {r, 0};
+                return code(pk::Status::weight_out_of_range);
+            }
+        return run(rows, [&](const Rows& all) { engine_->learn(all, lessons, out.data<double>()); });
+    }
+    int score(const Rows& rows, nb::handle scores, std::size_t threads) {
+        const View out(scores, true);
+        if (!has_room(out, rows)) return unsuited;
+        const Guard guard(*this);
+        return run(rows, [&](const Rows& all) { score_in_parts(all, out.data<double>(), threads); });
+    }
+
+    // Every thread scores an equal part with scratch of its own; this one does the first. If the machine refuses a
+    // thread, its part is done here.
+    void score_in_parts(const Rows& rows, double* scores, std::size_t threads) {
+        const std::size_t parts = std::max<std::size_t>(1, std::min(threads, rows.count));
+        const auto first_of = [&](std::size_t p) { return p * rows.count / parts; };
+        const auto score_part = [&](std::size_t p, void* scratch) {
+            const std::size_t first = first_of(p);
+            engine_->score(part(rows, first, first_of(p + 1) - first), scores + first * engine_->outputs(), scratch);
+        };
+        std::vector<Block> scratch;
+        std::vector<std::thread> others;
+        for (std::size_t p = 1; p < parts; ++p) scratch.push_back(new_block(engine_->scratch_bytes()));
+        others.reserve(parts);
+        std::size_t started = 1;
+        try {
+            for (; started < parts; ++started) others.emplace_back(score_part, started, scratch[started - 1].get());
+        } catch (const std::system_error&) {
+        }
+        score_part(0, nullptr);
+        for (std::size_t p = started; p < parts; ++p) score_part(p, nullptr);
+        for (std::thread& other : others) other.join();
     }
 
     // Checks the whole block before any of it is used. A single row is done before another thread could get the lock.
@@ -324,22 +394,22 @@ class PyLearner {
 
     Settings settings_;
     std::size_t size_ = 0;
-    std::unique_ptr<unsigned char, AlignedDelete> block_;
+    Block block_;
     Engine* engine_ = nullptr;
-    double negative_ = -1.0, positive_ = 1.0;
+    std::vector<double> classes_{-1.0, 1.0};
     Fault fault_;
     std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
 };
 
 // ---- functions ------------------------------------------------------------------------------------------------------
 
-// (bytes, status) of a learner that is not built.
-std::tuple<std::size_t, int> bytes_of(const std::string& learner, bool doubles, const Settings& settings) {
-    std::size_t bytes = 0;
+// (bytes, bytes of the saved state, status) of a learner that is not built.
+std::tuple<std::size_t, std::size_t, int> size_of(const std::string& learner, bool doubles, const Settings& settings) {
+    std::size_t bytes = 0, state_bytes = 0;
     pk::Status status = pk::Status::ok;
-    if (!table_of("", doubles).bytes(learner.c_str(), settings.get(), bytes, status))
+    if (!table_of("", doubles).size(learner.c_str(), settings.get(), bytes, state_bytes, status))
         throw nb::value_error("unknown learner");
-    return {bytes, code(status)};
+    return {bytes, state_bytes, code(status)};
 }
 
 std::tuple<std::string, std::string> describe(int status) {
@@ -386,7 +456,8 @@ bool fill_row(const nb::dict& columns, const nb::dict& features, nb::handle row)
         PyObject* column = PyDict_GetItemWithError(columns.ptr(), name);
         const std::size_t k = column ? PyLong_AsSize_t(column) : width;
         const double number = k < width ? PyFloat_AsDouble(value) : 0.0;
-        if (PyErr_Occurred()) PyErr_Clear();
+        if (PyErr_Occurred())
+            PyErr_Clear();
         else if (k < width) {
             values[k] = number;
             continue;
@@ -413,8 +484,7 @@ double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_
     const Table& table = table_of(level, doubles);
     const double needed = table.bare_pass(rows, stored, nullptr, 0);
     const auto size = static_cast<std::size_t>(-needed);
-    std::unique_ptr<unsigned char, AlignedDelete> block(
-        static_cast<unsigned char*>(::operator new(size, std::align_val_t(pk::pack_bytes))));
+    const Block block = new_block(size);
     const nb::gil_scoped_release release;
     return table.bare_pass(rows, stored, block.get(), size);
 }
@@ -426,8 +496,8 @@ NB_MODULE(_core, m) {
     m.attr("UNSUITED") = PyLearner::unsuited;
     m.def("levels", levels, "Levels that this machine can run, slowest first.");
     m.def("describe", describe, "status"_a, "(subject, sentence) of a status.");
-    m.def("bytes_of", bytes_of, "learner"_a, "doubles"_a, "settings"_a,
-          "(bytes, status) of a learner before it is built.");
+    m.def("size_of", size_of, "learner"_a, "doubles"_a, "settings"_a,
+          "(bytes, bytes of the saved state, status) of a learner before it is built.");
     m.def("loss_constants", loss_constants, "name"_a, "(smooth, G1, G2)");
     m.def("loss_at", loss_at, "name"_a, "u"_a, "y"_a, "(value, derivative)");
     m.def("elementary", elementary, "function"_a, "doubles"_a, "level"_a, "x"_a, "out"_a);
@@ -444,6 +514,10 @@ NB_MODULE(_core, m) {
         .def("set_loss", [](Settings& s, const std::string& name) { s.config.loss = loss_of(name); })
         .def("set_removal",
              [](Settings& s, bool half) { s.config.removal = half ? pk::Removal::half : pk::Removal::restart; })
+        .def("set_storage", [](Settings& s, const std::string& name) { s.config.storage = storage_of(name); })
+        .def_prop_rw(
+            "classes", [](const Settings& s) { return s.config.classes; },
+            [](Settings& s, std::size_t v) { s.config.classes = v; })
         .def_prop_rw(
             "features", [](const Settings& s) { return s.config.features; },
             [](Settings& s, std::size_t v) { s.config.features = v; })
@@ -477,11 +551,12 @@ NB_MODULE(_core, m) {
              "level"_a, "settings"_a)
         .def_prop_ro("nbytes", &PyLearner::nbytes)
         .def_prop_ro("fault", &PyLearner::fault)
-        .def("set_labels", &PyLearner::set_labels, "negative"_a, "positive"_a)
-        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "scores"_a)
-        .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "scores"_a)
-        .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a)
-        .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a)
+        .def("set_labels", &PyLearner::set_labels, "classes"_a)
+        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a)
+        .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),
+             "scores"_a)
+        .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)
+        .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a)
         .def("tally", &PyLearner::tally)
         .def("report", &PyLearner::report)
         .def("frequencies", &PyLearner::frequencies, "out"_a)

@@ -19,6 +19,20 @@ def with_duplicates(n, d=3, seed=0):
     return pool[which], np.where(rng.random(n) < 0.1, -1, 1) * labels[which]
 
 
+def in_classes(X, C, seed=0):
+    """Labels 0 .. C - 1 for the rows of X: shells of a random norm, all about as frequent; some noise."""
+    rng = np.random.default_rng(seed)
+    radius = np.abs(X) @ rng.random(X.shape[1]) + 1e-3 * rng.random(len(X))
+    y = np.searchsorted(np.quantile(radius, np.arange(1, C) / C), radius)
+    return np.where(rng.random(len(y)) < 0.05, rng.integers(C, size=len(y)), y)
+
+
+def weights(n, seed=0):
+    """Weights of every kind: none, little, one and much."""
+    rng = np.random.default_rng(seed)
+    return rng.choice([0.0, 1e-3, 0.3, 1.0, 2.5, 20.0], size=n) * np.where(rng.random(n) < 0.5, 1.0, rng.random(n))
+
+
 def one_hot(n, d=40, on=5, seed=0):
     """Sparse rows of ones, zero rows among them."""
     rng = np.random.default_rng(seed)

@@ -1,7 +1,6 @@
 """Input of every kind: the bad is refused with a sentence and leaves no trace, the good is understood."""
 
 import pickle
-import threading
 
 import numpy as np
 import pytest
@@ -10,7 +9,18 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import streams
-from pocketkernel import MOMDH, MOMDS, Gaussian, Laplacian, Linear, LKMBooks, Polynomial, Raker, gaussians
+from pocketkernel import (
+    MOMDH,
+    MOMDS,
+    Gaussian,
+    Laplacian,
+    Linear,
+    LKMBooks,
+    MulticlassMOMDS,
+    Polynomial,
+    Raker,
+    gaussians,
+)
 
 X, Y = streams.rings(120, d=4)
 WIDE, WIDE_Y = streams.sparse_numbers(120, d=40)
@@ -19,7 +29,10 @@ LEARNERS = {
     "MOMDH": lambda **given: MOMDH(**{"budget": 8, "reservoir": 3, "random_state": 1} | given),
     "LKMBooks": lambda **given: LKMBooks(**{"budget": 30, "horizon": 300, "random_state": 1} | given),
     "Raker": lambda **given: Raker(**{"features": 9, "random_state": 1} | given),
+    "MulticlassMOMDS": lambda **given: MulticlassMOMDS(**{"budget": 10, "random_state": 1} | given),
 }
+BINARY = sorted(LEARNERS.keys() - {"MulticlassMOMDS"})
+STORING = sorted(LEARNERS.keys() - {"Raker"})
 every_learner = pytest.mark.parametrize("name", LEARNERS)
 every_dtype = pytest.mark.parametrize("dtype", ["float32", "float64"])
 WAYS = ("fit", "partial_fit", "predict_then_learn")
@@ -134,6 +147,109 @@ def test_no_labels(way, fitted):
     refuse(model, lambda: getattr(model, way)(X, None), "requires y")
 
 
+@pytest.mark.parametrize("name", STORING)
+def test_values_that_the_storage_cannot_hold(name):
+    fresh = LEARNERS[name](storage="float16")
+    model = LEARNERS[name](storage="float16").fit(X, Y)
+    words = ["beyond 65504", "float16", "storage='bfloat16'", "row 70, column 2"]
+    for value in (65504.1, -7e4, 1e17, 1e300):
+        bad = changed(X, 70, 2, value)
+        for rows in (bad, sparse.csr_matrix(bad)):
+            for way in WAYS:
+                for learner in (fresh, model):
+                    call = getattr(learner, way)
+                    refuse(learner, lambda call=call, rows=rows: call(rows, Y), str(value), *words)
+            refuse(model, lambda rows=rows: model.decision_function(rows), str(value), *words)
+    refuse(model, lambda: model.partial_fit(changed(X, 70, 2, np.nan), Y), "nan", "impute or drop")
+    for value in (65504.0, -65504.0):
+        assert np.all(np.isfinite(LEARNERS[name](storage="float16").predict_then_learn(changed(X, 3, 1, value), Y)))
+    coarse = LEARNERS[name](storage="bfloat16").fit(changed(X, 3, 1, 1e18), Y)
+    assert np.all(np.isfinite(coarse.decision_function(X)))
+    refuse(coarse, lambda: coarse.partial_fit(changed(X, 70, 2, 1e19), Y), "1e+19", "rescale", "row 70, column 2")
+    pickle.loads(pickle.dumps(coarse)).partial_fit(X, Y)  # a row at the limit is no damage
+
+
+# ---- weights --------------------------------------------------------------------------------------------------------
+
+
+def weights_with(row, value):
+    weights = np.linspace(0.5, 2, 120)
+    weights[row] = value
+    return weights
+
+
+BAD_WEIGHTS = {
+    "negative": (weights_with(70, -0.5), ["sample_weight", "negative", "found -0.5 at row 70"]),
+    "nan": (weights_with(70, np.nan), ["sample_weight", "not finite", "found nan at row 70"]),
+    "inf": (weights_with(70, np.inf), ["sample_weight", "not finite", "found inf at row 70"]),
+    "minus inf": (weights_with(0, -np.inf), ["sample_weight", "found -inf at row 0"]),
+    "huge": (weights_with(119, 1.1e9), ["sample_weight", "1e9", "found 1100000000.0 at row 119"]),
+    "too few": (np.ones(119), ["119 weights", "120 rows"]),
+    "too many": (np.ones(121), ["121 weights", "120 rows"]),
+    "one": (np.ones(1), ["1 weights", "120 rows"]),
+    "none": (np.ones(0), ["0 weights", "120 rows"]),
+    "matrix": (np.ones((120, 1)), ["1D array"]),
+    "wide matrix": (np.ones((1, 120)), ["1D array"]),
+    "strings": (["much"] * 120, ["much"]),
+    "a string": ("balanced", ["balanced"]),
+    "a negative number": (-1.0, ["sample_weight", "negative", "found -1.0 at row 0"]),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_WEIGHTS)
+@every_learner
+def test_bad_weights(name, kind):
+    weights, words = BAD_WEIGHTS[kind]
+    fresh, model = LEARNERS[name](), LEARNERS[name]().fit(X, Y)
+    for learner in (fresh, model):
+        for way in WAYS:
+            for rows in (X, sparse.csr_matrix(X)):
+                given = weights.tolist() if isinstance(weights, np.ndarray) else weights
+                for some in (weights, given):
+                    call = getattr(learner, way)
+                    refuse(learner, lambda call=call, rows=rows, w=some: call(rows, Y, sample_weight=w), *words)
+
+
+@every_learner
+def test_weights_of_every_kind(name):
+    weights = np.round(streams.weights(120), 3).astype(np.float32)
+    assert np.any(weights == 0)
+    expected = LEARNERS[name]().fit(X, Y, sample_weight=weights.astype(float))
+    kinds = [weights, weights.tolist(), np.repeat(weights, 2)[::2], read_only(weights.astype(float)),
+             weights.astype(np.dtype(np.float64).newbyteorder()), weights.astype(object)]  # fmt: skip
+    for given in kinds:
+        for way in WAYS:
+            model = LEARNERS[name]()
+            getattr(model, way)(X, Y, sample_weight=given)
+            same_course(model, expected)
+            model.predict_then_learn(X, Y, sample_weight=given)
+            same_course(model, pickle.loads(pickle.dumps(expected)).partial_fit(X, Y, sample_weight=weights))
+    whole = LEARNERS[name]().fit(X, Y, sample_weight=3)
+    same_course(whole, LEARNERS[name]().fit(X, Y, sample_weight=np.full(120, 3)))
+    same_course(LEARNERS[name]().fit(X, Y, sample_weight=np.ones(120, bool)), LEARNERS[name]().fit(X, Y))
+
+
+@every_learner
+def test_nothing_to_learn(name):
+    """A fit of rows that all weigh nothing is a mistake; a block of them in a stream is not."""
+    fresh, model = LEARNERS[name](), LEARNERS[name]().fit(X, Y)
+    for learner in (fresh, model):
+        refuse(learner, lambda f=learner.fit: f(X, Y, sample_weight=np.zeros(120)), "zero for every row")
+    before = model._core.save()
+    scores = model.decision_function(X)
+    np.testing.assert_array_equal(model.predict_then_learn(X, Y, sample_weight=np.zeros(120)), scores)
+    model.partial_fit(sparse.csr_matrix(X), Y, sample_weight=0.0)
+    assert model._core.save() == before
+
+
+@every_learner
+def test_rows_that_weigh_nothing_are_checked_all_the_same(name):
+    model = LEARNERS[name]().fit(X, Y)
+    weights = weights_with(70, 0.0)
+    refuse(model, lambda: model.partial_fit(changed(X, 70, 2, np.nan), Y, sample_weight=weights), "row 70, column 2")
+    refuse(model, lambda: model.partial_fit(X, np.where(np.arange(120) == 70, 9, Y), sample_weight=weights), "9")
+
+
 # ---- labels ---------------------------------------------------------------------------------------------------------
 
 
@@ -147,14 +263,64 @@ def test_one_class(name):
     assert model.diagnostics_.rounds == 240
 
 
-@every_learner
+@pytest.mark.parametrize("name", BINARY)
 def test_more_than_two_classes(name):
     model = LEARNERS[name]()
     three = np.arange(120) % 3
+    words = ["3 classes", "not two", "MulticlassMOMDS", "OneVsRestClassifier"]
     for way in WAYS:
-        refuse(model, lambda way=way: getattr(model, way)(X, three), "3 classes", "OneVsRestClassifier")
-    refuse(model, lambda: model.partial_fit(X, Y, classes=[0, 1, 2]), "classes=[0, 1, 2]", "two")
-    refuse(model, lambda: model.partial_fit(X, Y, classes=[1]), "classes=[1]", "two")
+        refuse(model, lambda way=way: getattr(model, way)(X, three), *words)
+    refuse(model, lambda: model.partial_fit(X, Y, classes=[0, 1, 2]), "classes=[0, 1, 2]", *words)
+
+
+@every_learner
+def test_fewer_than_two_classes_to_come(name):
+    model = LEARNERS[name]()
+    for call in (model.partial_fit, model.predict_then_learn):
+        refuse(model, lambda call=call: call(X, Y, classes=[1]), "classes=[1]", "only one class", "give all labels")
+        refuse(model, lambda call=call: call(X, Y, classes=[1, 1]), "only one class")
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], [3.0, 7.0, 1e6], ["a", "b", "c"], [-5, 0, 2**60]], ids=str)
+def test_three_classes(labels):
+    places = streams.in_classes(X, 3)
+    y = np.array(labels)[places]
+    expected = LEARNERS["MulticlassMOMDS"]().fit(X, places)
+    for way in WAYS:
+        model = LEARNERS["MulticlassMOMDS"]()
+        getattr(model, way)(X, y)
+        same_course(model, expected)
+        assert model.classes_.tolist() == labels
+        assert model.decision_function(X).shape == model.predict_proba(X).shape == (120, 3)
+        np.testing.assert_array_equal(model.predict(X), np.array(labels)[np.argmax(model.decision_function(X), axis=1)])
+        for later in (np.array(labels)[:1].repeat(120), y.tolist()):  # few of the classes, and lists
+            model.predict_then_learn(X, later)
+        unknown = "d" if isinstance(labels[0], str) else 1.25
+        refuse(
+            model, lambda model=model, u=unknown: model.partial_fit(X, [u] * 120), repr(unknown), "none of the classes"
+        )
+    given = LEARNERS["MulticlassMOMDS"]().partial_fit(X[:1], y[:1], classes=labels[::-1]).partial_fit(X[1:], y[1:])
+    same_course(given, expected)
+
+
+@pytest.mark.parametrize("name", sorted(LEARNERS.keys() - {"MOMDH"}))
+def test_probabilities(name):
+    model = LEARNERS[name]().fit(X, Y)
+    chances = model.predict_proba(X)
+    assert chances.shape == (120, 2)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    np.testing.assert_array_equal(model.predict(X) == 1, chances[:, 1] >= chances[:, 0])
+    np.testing.assert_allclose(chances[:, 1], 1 / (1 + np.exp(-model.decision_function(X))))
+
+
+@pytest.mark.parametrize(("name", "given"), [("MOMDH", {}), ("LKMBooks", {"loss": "hinge"})])
+def test_no_probabilities_without_the_logistic_loss(name, given):
+    model = LEARNERS[name](**given).fit(X, Y)
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError, match="predict_proba") as caught:
+        model.predict_proba(X)
+    assert "loss='logistic'" in str(caught.value.__cause__)
+    assert "loss='hinge'" in str(caught.value.__cause__)
 
 
 LABELS = {
@@ -175,15 +341,21 @@ def test_unknown_label(labels):
     bad[77] = unknown
     for later in (bad, bad.tolist(), np.full(120, unknown)):
         for way in WAYS[1:]:
-            refuse(model, lambda way=way, later=later: getattr(model, way)(X, later), repr(unknown), "two classes")
+            refuse(
+                model,
+                lambda way=way, later=later: getattr(model, way)(X, later),
+                repr(unknown),
+                "none of the classes",
+                str(known),
+            )
 
 
 @pytest.mark.parametrize("way", WAYS[1:])
 def test_numbers_are_no_names(way):
     """Classes that are strings are -1 and +1 to the core, but to nobody else."""
     model = LEARNERS["MOMDS"]().fit(X, np.where(Y > 0, "yes", "no"))
-    refuse(model, lambda: getattr(model, way)(X, Y), "two classes", "'yes'")
-    refuse(model, lambda: getattr(model, way)(X, Y.astype(float)), "two classes", "'yes'")
+    refuse(model, lambda: getattr(model, way)(X, Y), "none of the classes", "'yes'")
+    refuse(model, lambda: getattr(model, way)(X, Y.astype(float)), "none of the classes", "'yes'")
 
 
 @pytest.mark.parametrize("way", WAYS[1:])
@@ -191,13 +363,13 @@ def test_labels_too_long_for_a_double(way):
     big = np.array([2**53, 2**53 + 1])
     model = LEARNERS["MOMDS"]().fit(X, big[(Y > 0).astype(int)])
     assert model.diagnostics_.mistakes == LEARNERS["MOMDS"]().fit(X, Y).diagnostics_.mistakes
-    refuse(model, lambda: getattr(model, way)(X, Y), "two classes")
+    refuse(model, lambda: getattr(model, way)(X, Y), "none of the classes")
 
 
 def test_labels_of_the_wrong_sort():
     model = LEARNERS["MOMDS"]().fit(X, Y)
-    refuse(model, lambda: model.partial_fit(X, np.where(Y > 0, "a", "b")), "two classes")
-    refuse(model, lambda: model.partial_fit(X, np.where(Y > 0, 1, np.nan)), "nan", "two classes")
+    refuse(model, lambda: model.partial_fit(X, np.where(Y > 0, "a", "b")), "none of the classes")
+    refuse(model, lambda: model.partial_fit(X, np.where(Y > 0, 1, np.nan)), "y contains NaN", "leave the row out")
     fresh = LEARNERS["MOMDS"]()
     refuse(fresh, lambda: fresh.fit(X, X[:, 0]))  # a regression target
     refuse(fresh, lambda: fresh.fit(X, np.stack([Y, Y], axis=1)))
@@ -299,6 +471,16 @@ BAD_PARAMETERS = [
     ("Raker", {"rate": 2.0, "regularization": 0.5}, ["regularization=0.5", "1/rate"]),
     ("Raker", {"kernels": [Gaussian(1.0), Laplacian(1.0)]}, ["Laplacian(width=1.0)", "not Gaussian"]),
     ("Raker", {"kernels": Linear()}, ["Linear()", "not Gaussian"]),
+    *((name, {"storage": "float16", "dtype": "float64"}, ["storage='float16'", "dtype='float32'"]) for name in STORING),
+    ("MOMDS", {"storage": "bfloat16", "dtype": "float64"}, ["storage='bfloat16'", "dtype='float32'"]),
+    ("MOMDS", {"storage": "float8"}, ["storage='float8'", "'float16'", "'bfloat16'"]),
+    ("MOMDH", {"storage": np.float16}, ["storage=<class 'numpy.float16'>", "'float16'"]),
+    ("LKMBooks", {"storage": 16}, ["storage=16", "'bfloat16'"]),
+    ("MulticlassMOMDS", {"storage": "full"}, ["storage='full'", "'float16'"]),
+    ("MulticlassMOMDS", {"budget": 1}, ["budget=1", "at least 2"]),
+    ("MulticlassMOMDS", {"removal": "quarter"}, ["removal='quarter'", "'half'"]),
+    ("MulticlassMOMDS", {"norm_bound": 0.0}, ["norm_bound=0.0", "positive"]),
+    ("MulticlassMOMDS", {"step": -1.0}, ["step=-1.0", "positive"]),
     ("MOMDS", {"random_state": "x"}, ["random_state='x'"]),
     ("MOMDS", {"random_state": -1}, ["random_state=-1"]),
     ("MOMDS", {"random_state": 2**64}, [f"random_state={2**64}"]),
@@ -311,6 +493,24 @@ def test_bad_parameters(name, given, words):
     model = LEARNERS[name](**given)  # storing them is no error; using them is
     for way in ("fit", "partial_fit"):
         refuse(model, lambda way=way: getattr(model, way)(X, Y), *words)
+
+
+BAD_N_JOBS = [0, -2, 1.5, "2", True, [1]]
+
+
+@pytest.mark.parametrize("n_jobs", BAD_N_JOBS, ids=repr)
+@every_learner
+def test_bad_n_jobs(name, n_jobs):
+    model = LEARNERS[name](n_jobs=n_jobs)
+    for way in WAYS:
+        refuse(model, lambda way=way: getattr(model, way)(X, Y), f"n_jobs={n_jobs!r}", "-1 for all cores")
+    model.set_params(n_jobs=2).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X), LEARNERS[name]().fit(X, Y).predict(X))
+
+
+def test_raker_stores_no_rows():
+    with pytest.raises(TypeError, match="storage"):
+        Raker(storage="float16")
 
 
 def test_bad_parameters_leave_the_learner_of_before():
@@ -566,23 +766,3 @@ def test_kernels_in_any_container():
     for kernels in ([Gaussian(1), Gaussian(2)], (Gaussian(1.0), Gaussian(2.0)), np.array(gaussians([1, 2]))):
         same_course(LEARNERS["MOMDS"](kernels=kernels).fit(X, Y), expected)
     same_course(LEARNERS["MOMDS"](kernels=Gaussian(1)).fit(X, Y), LEARNERS["MOMDS"](kernels=[Gaussian(1)]).fit(X, Y))
-
-
-def test_two_threads_get_an_error_and_not_a_mix_up():
-    rows, labels = streams.rings(60_000, d=8)
-    model = MOMDS(budget=400, random_state=0).partial_fit(rows[:100], labels[:100])
-    expected = pickle.loads(pickle.dumps(model)).predict_then_learn(rows, labels)
-    answers = []
-    worker = threading.Thread(target=lambda: answers.append(model.predict_then_learn(rows, labels)))
-    worker.start()
-    refusals = 0
-    while worker.is_alive() and refusals < 3:
-        try:
-            model.decision_function(rows[:1])
-        except RuntimeError as error:
-            assert "another thread" in str(error)
-            refusals += 1
-    worker.join()
-    np.testing.assert_array_equal(answers[0], expected)
-    if refusals == 0:
-        pytest.skip("the two threads never met")

@@ -1,13 +1,15 @@
 """What holds on every stream, for every learner and parameters: hypothesis makes them up."""
 
 import pickle
+from typing import NamedTuple
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.special import log_softmax
 
-from pocketkernel import MOMDH, MOMDS, Gaussian, Laplacian, Linear, LKMBooks, Polynomial, Raker
+from pocketkernel import MOMDH, MOMDS, Gaussian, Laplacian, Linear, LKMBooks, MulticlassMOMDS, Polynomial, Raker
 from pocketkernel.losses import LOSSES
 
 always = settings(deadline=None, derandomize=True, max_examples=120)
@@ -50,15 +52,6 @@ def near_repeats(rng, n, d):
 KINDS = (normal, repeats, zeros, constant_columns, one_hot, few_nonzeros, large, near_repeats)
 
 
-@st.composite
-def rows_and_labels(draw):
-    n, d = draw(st.integers(2, 90)), draw(st.sampled_from([1, 2, 5, 17, 40]))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    X = draw(st.sampled_from(KINDS))(rng, n, d)
-    y = np.where(rng.random(n) < draw(st.sampled_from([0.0, 0.3, 0.5])), -1, 1)  # one class only among them
-    return X, y
-
-
 # ---- learners -------------------------------------------------------------------------------------------------------
 
 widths = st.one_of(st.sampled_from([0.25, 0.5, 1.0, 4.0, 64.0]), st.floats(1e-3, 1e3))
@@ -66,10 +59,10 @@ gaussian = st.builds(Gaussian, widths)
 any_kernel = st.one_of(
     gaussian, st.builds(Laplacian, widths), st.builds(Polynomial, st.integers(1, 9)), st.just(Linear())
 )
-common = {
-    "dtype": st.sampled_from(["float32", "float64"]),
-    "random_state": st.integers(0, 2**64 - 1),
-}
+precision = st.sampled_from(["float32", "float64"])
+seeds = {"random_state": st.integers(0, 2**64 - 1)}
+# Precision and storage; only float32 has halves.
+stores = st.sampled_from([("float32", None), ("float64", None), ("float32", "float16"), ("float32", "bfloat16")])
 some_kernels = {"kernels": st.lists(any_kernel, min_size=1, max_size=6)}
 steps = {"step": st.sampled_from([0.5, 1.0, 2.0])}
 mirror = some_kernels | steps | {
@@ -78,11 +71,16 @@ mirror = some_kernels | steps | {
     "norm_bound": st.sampled_from([None, 0.1, 3.0]),
 }  # fmt: skip
 
-momds = st.builds(MOMDS, **common, **mirror, loss=st.sampled_from(["logistic", "smooth_hinge"]))
-momdh = st.builds(MOMDH, **common, **mirror, reservoir=st.integers(1, 12), horizon=st.sampled_from([1.0, 5.0, 1e9]))
-lkm_books = st.builds(
+
+def storing(class_, **strategies):
+    return st.builds(lambda s, **given: class_(dtype=s[0], storage=s[1], **given), stores, **seeds, **strategies)
+
+
+momds = storing(MOMDS, **mirror, loss=st.sampled_from(["logistic", "smooth_hinge"]))
+momdh = storing(MOMDH, **mirror, reservoir=st.integers(1, 12), horizon=st.sampled_from([1.0, 5.0, 1e9]))
+multiclass = storing(MulticlassMOMDS, **mirror)
+lkm_books = storing(
     LKMBooks,
-    **common,
     **some_kernels,
     **steps,
     budget=st.integers(2, 40),
@@ -92,19 +90,62 @@ lkm_books = st.builds(
 )
 raker = st.builds(
     Raker,
-    **common,
+    **seeds,
+    dtype=precision,
     kernels=st.lists(gaussian, min_size=1, max_size=6),
     features=st.integers(1, 40),
     rate=st.sampled_from([0.01, 0.5, 1.0]),
     regularization=st.sampled_from([0.0, 0.05]),
     loss=st.sampled_from(sorted(LOSSES)),
 )
-learners = st.one_of(momds, momdh, lkm_books, raker)
+learners = st.one_of(momds, momdh, multiclass, lkm_books, raker)
 
 
-def begin(model, X, y):
-    """The model after the first row, whatever its label."""
-    return model.partial_fit(X[:1], y[:1], classes=[-1, 1])
+# ---- runs -----------------------------------------------------------------------------------------------------------
+
+
+class Run(NamedTuple):
+    """A learner before its first row, and what it is to learn."""
+
+    model: object
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    classes: list
+
+    def learn(self, model=None, rows=slice(None)):
+        """Learn the rows; answer the scores."""
+        weights = None if self.weights is None else self.weights[rows]
+        model = self.model if model is None else model
+        return model.predict_then_learn(self.X[rows], self.y[rows], classes=self.classes, sample_weight=weights)
+
+    def learned(self):
+        """Which rows leave a trace."""
+        return np.ones(len(self.y), bool) if self.weights is None else self.weights > 0
+
+    def weight(self):
+        return np.ones(len(self.y)) if self.weights is None else self.weights
+
+
+@st.composite
+def runs(draw, models=learners):
+    model = draw(models)
+    n, d = draw(st.integers(2, 90)), draw(st.sampled_from([1, 2, 5, 17, 40]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    X = draw(st.sampled_from(KINDS))(rng, n, d)
+    if getattr(model, "storage", None) == "float16":
+        X = np.clip(X, -65504, 65504)
+    C = draw(st.sampled_from([2, 3, 7])) if isinstance(model, MulticlassMOMDS) else 2
+    classes = [-1, 1] if C == 2 else list(range(C))
+    rare = draw(st.sampled_from([0.0, 0.3, 1 - 1 / C]))  # one class only among them
+    y = np.where(rng.random(n) < rare, rng.choice(classes[:-1], size=n), classes[-1])
+    some = draw(st.sampled_from([(), (1.0,), (0.0, 1.0), (0.0, 0.01, 0.7, 3.0, 100.0)]))
+    weights = rng.choice(some, size=n) if some else None
+    return Run(model, X, y, weights, classes)
+
+
+def twin_of(model):
+    return type(model)(**model.get_params())
 
 
 def state(model):
@@ -115,18 +156,17 @@ def state(model):
 
 
 @always
-@given(model=learners, stream=rows_and_labels())
-def test_numbers_stay_in_bounds(model, stream):
-    X, y = stream
-    begin(model, X, y)
+@given(run=runs())
+def test_numbers_stay_in_bounds(run):
+    model, n = run.model, len(run.y)
+    model.partial_fit(run.X[:1], run.y[:1], classes=run.classes)
     size = model.nbytes
     bound = getattr(model, "norm_bound", np.inf)
     bound = np.sqrt(model.budget_) if bound is None else bound
-    for rows in np.array_split(np.arange(1, len(y)), 4):
+    for rows in np.array_split(np.arange(1, n), 4):
         if len(rows) == 0:
             continue
-        scores = model.predict_then_learn(X[rows], y[rows])
-        assert np.all(np.isfinite(scores))
+        assert np.all(np.isfinite(run.learn(rows=rows)))
         weights, done = model.kernel_weights_, model.diagnostics_
         assert np.all(weights >= 0)
         assert abs(weights.sum() - 1) <= 1e-12
@@ -134,27 +174,34 @@ def test_numbers_stay_in_bounds(model, stream):
         assert np.all(done.norms <= bound * (1 + 1e-6))
         assert np.all(done.stored <= model.budget_)
         assert model.nbytes == size
-    assert np.all(np.isfinite(model.decision_function(X)))
+    assert np.all(np.isfinite(model.decision_function(run.X)))
+
+
+def losses_of(model, scores, y, classes):
+    """The loss of each score, by definition."""
+    if scores.ndim == 2:
+        return -log_softmax(scores, axis=1)[np.arange(len(y)), np.searchsorted(classes, y)]
+    loss = LOSSES[model._loss_name()]
+    return np.array([loss.value(float(u), float(v)) for u, v in zip(scores, y, strict=True)])
 
 
 @always
-@given(model=learners, stream=rows_and_labels())
-def test_counters_agree_with_the_scores(model, stream):
-    X, y = stream
-    scores = model.predict_then_learn(X, y, classes=[-1, 1])
-    done = model.diagnostics_
-    assert done.rounds == len(y)
-    assert done.mistakes == np.sum((scores >= 0) != (y > 0))
-    loss = LOSSES[getattr(model, "loss", "hinge")]
-    expected = sum(loss.value(float(u), float(v)) for u, v in zip(scores, y, strict=True))
+@given(run=runs())
+def test_counters_agree_with_the_scores(run):
+    scores = run.learn()
+    done, learned = run.model.diagnostics_, run.learned()
+    answers = np.argmax(scores, axis=1) if scores.ndim == 2 else (scores >= 0).astype(int)
+    assert done.rounds == np.count_nonzero(learned)
+    assert done.mistakes == np.count_nonzero((np.array(run.classes)[answers] != run.y)[learned])
+    expected = run.weight() @ losses_of(run.model, scores, run.y, run.classes)
     np.testing.assert_allclose(done.cumulative_loss, expected, rtol=1e-12, atol=1e-12)
 
 
 @always
-@given(model=st.one_of(momds, momdh, lkm_books), stream=rows_and_labels())
-def test_stored_is_added_minus_removed(model, stream):
-    X, y = stream
-    model.predict_then_learn(X, y, classes=[-1, 1])
+@given(run=runs(st.one_of(momds, momdh, multiclass, lkm_books)))
+def test_stored_is_added_minus_removed(run):
+    run.learn()
+    model = run.model
     done, B = model.diagnostics_, model.budget_
     dropped = B if getattr(model, "removal", "half") == "restart" else B // 2
     np.testing.assert_array_equal(done.stored, done.kernel_additions - dropped * done.kernel_removals)
@@ -172,54 +219,82 @@ def test_stored_is_added_minus_removed(model, stream):
 
 
 @always
-@given(model=learners, stream=rows_and_labels(), as_csr=st.booleans())
-def test_a_block_is_its_rows(model, stream, as_csr):
-    X, y = stream
-    X = sparse.csr_matrix(X) if as_csr else X
-    single = type(model)(**model.get_params())
-    scores = model.predict_then_learn(X, y, classes=[-1, 1])
-    one_by_one = [single.predict_then_learn(X[t : t + 1], y[t : t + 1], classes=[-1, 1]) for t in range(len(y))]
+@given(run=runs(), as_csr=st.booleans())
+def test_a_block_is_its_rows(run, as_csr):
+    run = run._replace(X=sparse.csr_matrix(run.X)) if as_csr else run
+    single = twin_of(run.model)
+    scores = run.learn()
+    one_by_one = [run.learn(single, slice(t, t + 1)) for t in range(len(run.y))]
     np.testing.assert_array_equal(scores, np.concatenate(one_by_one))
-    assert state(model) == state(single)
+    assert state(run.model) == state(single)
 
 
 @always
-@given(model=learners, stream=rows_and_labels())
-def test_answering_learns_nothing(model, stream):
-    X, y = stream
-    model.predict_then_learn(X, y, classes=[-1, 1])
+@given(run=runs())
+def test_rows_that_weigh_nothing_leave_no_trace(run):
+    twin, learned = twin_of(run.model), run.learned()
+    begin = slice(0, 1)
+    for model in (run.model, twin):  # both know their rows' width
+        model.partial_fit(run.X[begin], run.y[begin], classes=run.classes)
+    scores = run.learn()
+    if np.any(learned):
+        np.testing.assert_array_equal(run.learn(twin, learned), scores[learned])
+    assert state(run.model) == state(twin)
+
+
+@always
+@given(run=runs())
+def test_a_weight_of_1_is_none(run):
+    twin = twin_of(run.model)
+    np.testing.assert_array_equal(
+        run._replace(weights=None).learn(), run._replace(weights=np.ones(len(run.y))).learn(twin)
+    )
+    assert state(run.model) == state(twin)
+
+
+@always
+@given(run=runs())
+def test_answering_learns_nothing(run):
+    model, X = run.model, run.X
+    run.learn()
     before = state(model)
     scores = model.decision_function(X)
     np.testing.assert_array_equal(scores, np.concatenate([model.decision_function(row[None]) for row in X]))
-    np.testing.assert_array_equal(model.predict(X), np.where(scores >= 0, 1, -1))
+    places = np.argmax(scores, axis=1) if len(run.classes) > 2 else (scores >= 0).astype(int)
+    np.testing.assert_array_equal(model.predict(X), np.array(run.classes)[places])
+    assert scores.shape == ((len(X), len(run.classes)) if len(run.classes) > 2 else (len(X),))
     assert state(model) == before
     # A row's score is what predict_then_learn would answer for it.
-    assert model.predict_then_learn(X[:1], y[:1]) == scores[:1]
+    np.testing.assert_array_equal(model.predict_then_learn(X[:1], run.y[:1]), scores[:1])
 
 
 @always
-@given(model=learners, stream=rows_and_labels(), at=st.floats(0, 1))
-def test_a_pickle_goes_on_where_the_learner_was(model, stream, at):
-    X, y = stream
-    here = 1 + int(at * (len(y) - 1))
-    model.predict_then_learn(X[:here], y[:here], classes=[-1, 1])
+@given(run=runs(multiclass))
+def test_of_two_classes_one_gains_what_the_other_loses(run):
+    run = run._replace(y=np.where(run.y == run.classes[-1], 1, -1), classes=[-1, 1])
+    run.learn()
+    scores = run.model._scores(run.X)
+    np.testing.assert_array_equal(scores[:, 0], -scores[:, 1])
+
+
+@always
+@given(run=runs(), at=st.floats(0, 1))
+def test_a_pickle_goes_on_where_the_learner_was(run, at):
+    model, n = run.model, len(run.y)
+    here = 1 + int(at * (n - 1))
+    run.learn(rows=slice(0, here))
     copy = pickle.loads(pickle.dumps(model))
     assert state(copy) == state(model)
     assert copy.nbytes == model.nbytes
-    if here < len(y):
-        np.testing.assert_array_equal(
-            copy.predict_then_learn(X[here:], y[here:]), model.predict_then_learn(X[here:], y[here:])
-        )
-    np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
+    if here < n:
+        np.testing.assert_array_equal(run.learn(copy, slice(here, n)), run.learn(model, slice(here, n)))
+    np.testing.assert_array_equal(copy.decision_function(run.X), model.decision_function(run.X))
     assert state(copy) == state(model)
 
 
 @always
-@given(model=learners, stream=rows_and_labels())
-def test_a_seed_gives_one_course(model, stream):
-    X, y = stream
-    twin = type(model)(**model.get_params())
-    np.testing.assert_array_equal(
-        model.predict_then_learn(X, y, classes=[-1, 1]), twin.predict_then_learn(X, y, classes=[-1, 1])
-    )
-    assert state(model) == state(twin)
+@given(run=runs())
+def test_a_seed_gives_one_course(run):
+    twin = twin_of(run.model)
+    np.testing.assert_array_equal(run.learn(), run.learn(twin))
+    assert state(run.model) == state(twin)

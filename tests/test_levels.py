@@ -7,19 +7,43 @@ import pytest
 from scipy import sparse
 
 import streams
-from pocketkernel import MOMDH, MOMDS, Gaussian, Laplacian, Linear, LKMBooks, Polynomial, Raker, _core, gaussians
+from pocketkernel import (
+    MOMDH,
+    MOMDS,
+    Gaussian,
+    Laplacian,
+    Linear,
+    LKMBooks,
+    MulticlassMOMDS,
+    Polynomial,
+    Raker,
+    _core,
+    gaussians,
+)
 
 MIXED = (Gaussian(1.0), Laplacian(2.0), Polynomial(3), Gaussian(0.5), Gaussian(0.3), Linear(), Laplacian(0.5))
 LEARNERS = {
-    "MOMDS": lambda dtype: MOMDS(budget=21, dtype=dtype, random_state=1),
-    "MOMDS mixed": lambda dtype: MOMDS(kernels=MIXED, budget=9, removal="restart", dtype=dtype, random_state=1),
-    "MOMDH": lambda dtype: MOMDH(budget=21, reservoir=5, horizon=20, dtype=dtype, random_state=1),
-    "MOMDH mixed": lambda dtype: MOMDH(kernels=MIXED, budget=9, reservoir=3, dtype=dtype, random_state=1),
-    "LKMBooks": lambda dtype: LKMBooks(budget=50, horizon=500, dtype=dtype, random_state=1),
-    "LKMBooks mixed": lambda dtype: LKMBooks(kernels=MIXED, budget=50, horizon=500, dtype=dtype, random_state=1),
-    "Raker": lambda dtype: Raker(features=27, dtype=dtype, random_state=1),
-    "Raker, no ladder": lambda dtype: Raker(kernels=gaussians([0.3, 0.7, 2]), features=8, dtype=dtype, random_state=1),
+    "MOMDS": lambda **given: MOMDS(budget=21, random_state=1, **given),
+    "MOMDS mixed": lambda **given: MOMDS(kernels=MIXED, budget=9, removal="restart", random_state=1, **given),
+    "MOMDH": lambda **given: MOMDH(budget=21, reservoir=5, horizon=20, random_state=1, **given),
+    "MOMDH mixed": lambda **given: MOMDH(kernels=MIXED, budget=9, reservoir=3, random_state=1, **given),
+    "LKMBooks": lambda **given: LKMBooks(budget=50, horizon=500, random_state=1, **given),
+    "LKMBooks mixed": lambda **given: LKMBooks(kernels=MIXED, budget=50, horizon=500, random_state=1, **given),
+    "Raker": lambda **given: Raker(features=27, random_state=1, **given),
+    "Raker, no ladder": lambda **given: Raker(kernels=gaussians([0.3, 0.7, 2]), features=8, random_state=1, **given),
+    "Multiclass": lambda **given: MulticlassMOMDS(budget=21, random_state=1, **given),
+    "Multiclass mixed": lambda **given: MulticlassMOMDS(kernels=MIXED, budget=9, random_state=1, **given),
 }
+PRECISIONS = {
+    "float32": {"dtype": "float32"},
+    "float64": {"dtype": "float64"},
+    "float16": {"dtype": "float32", "storage": "float16"},
+    "bfloat16": {"dtype": "float32", "storage": "bfloat16"},
+}
+every_precision = pytest.mark.parametrize(
+    ("name", "precision"),
+    [(name, p) for name in LEARNERS for p in PRECISIONS if "storage" not in PRECISIONS[p] or "Raker" not in name],
+)
 STREAMS = {
     "rings": streams.rings(500),
     "duplicates": streams.with_duplicates(500),
@@ -28,10 +52,18 @@ STREAMS = {
 }
 
 
-def run(name, dtype, X, y):
-    """Scores and the bytes of the state after the stream."""
-    model = LEARNERS[name](dtype)
-    scores = model.predict_then_learn(X, y, classes=[-1, 1])
+def labels(name, stream):
+    """Labels of a stream, and all that there are."""
+    X, y = STREAMS[stream]
+    return (streams.in_classes(X, 3), range(3)) if "Multiclass" in name else (y, [-1, 1])
+
+
+def run(name, precision, stream, rows=None, weights=None):
+    """Scores and the bytes of the state after the stream, whose rows may come in another form."""
+    X = STREAMS[stream][0] if rows is None else rows
+    y, classes = labels(name, stream)
+    model = LEARNERS[name](**PRECISIONS[precision])
+    scores = model.predict_then_learn(X, y, classes=classes, sample_weight=weights)
     return scores, model._core.save(), model.decision_function(X)
 
 
@@ -39,16 +71,16 @@ def same(one, other):
     return np.array_equal(one[0], other[0]) and one[1] == other[1] and np.array_equal(one[2], other[2])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("name", LEARNERS)
-def test_same_bits(name, stream, dtype, monkeypatch):
+@every_precision
+def test_same_bits(name, precision, stream, monkeypatch):
     X, y = STREAMS[stream]
+    weights = streams.weights(len(y)) if stream in ("duplicates", "sparse") else None
     results = {}
     for level in _core.levels():
         monkeypatch.setenv("POCKETKERNEL_LEVEL", level)
-        results[level, "dense"] = run(name, dtype, X, y)
-        results[level, "csr"] = run(name, dtype, sparse.csr_matrix(X), y)
+        results[level, "dense"] = run(name, precision, stream, X, weights)
+        results[level, "csr"] = run(name, precision, stream, sparse.csr_matrix(X), weights)
     expected = results["scalar", "dense"]
     assert np.ptp(expected[0]) > 0  # it has learned something
     for way, result in results.items():
@@ -62,37 +94,37 @@ def test_the_level_is_really_chosen_by_the_variable(monkeypatch):
         MOMDS().fit(X, y)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", LEARNERS)
-def test_a_state_moves_from_level_to_level(name, dtype, monkeypatch):
-    X, y = STREAMS["duplicates"]
-    expected, _, _ = run(name, dtype, X, y)
-    model, scores = LEARNERS[name](dtype), []
+@every_precision
+def test_a_state_moves_from_level_to_level(name, precision, monkeypatch):
+    X, _ = STREAMS["duplicates"]
+    y, classes = labels(name, "duplicates")
+    weights = streams.weights(len(y))
+    expected, _, _ = run(name, precision, "duplicates", weights=weights)
+    model, scores = LEARNERS[name](**PRECISIONS[precision]), []
     pieces = np.array_split(np.arange(len(y)), 6)
     for n, rows in enumerate(pieces):
         monkeypatch.setenv("POCKETKERNEL_LEVEL", _core.levels()[n % len(_core.levels())])
         model = pickle.loads(pickle.dumps(model))
-        scores.append(model.predict_then_learn(X[rows], y[rows], classes=[-1, 1]))
+        scores.append(model.predict_then_learn(X[rows], y[rows], classes=classes, sample_weight=weights[rows]))
     np.testing.assert_array_equal(np.concatenate(scores), expected)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", LEARNERS)
-def test_the_other_precision_is_read_as_rounded(name, dtype):
-    X, y = STREAMS["sparse"]
+@every_precision
+def test_the_other_precision_is_read_as_rounded(name, precision):
+    X, _ = STREAMS["sparse"]
     narrow = X.astype(np.float32)
     # float32 rows hold the same numbers in either type; a float32 learner rounds float64 rows itself.
-    expected = run(name, dtype, narrow.astype(np.float64), y)
-    assert same(run(name, dtype, narrow, y), expected)
-    assert same(run(name, dtype, sparse.csr_matrix(narrow), y), expected)
-    if dtype == "float32":
-        assert same(run(name, dtype, X, y), expected)
-        assert same(run(name, dtype, sparse.csr_matrix(X), y), expected)
+    expected = run(name, precision, "sparse", narrow.astype(np.float64))
+    assert same(run(name, precision, "sparse", narrow), expected)
+    assert same(run(name, precision, "sparse", sparse.csr_matrix(narrow)), expected)
+    if PRECISIONS[precision]["dtype"] == "float32":
+        assert same(run(name, precision, "sparse", X), expected)
+        assert same(run(name, precision, "sparse", sparse.csr_matrix(X)), expected)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_stored_zeros_do_not_matter(name):
-    X, y = STREAMS["one_hot"]
+    X, _ = STREAMS["one_hot"]
     full = sparse.csr_matrix(np.ones_like(X))
     full.data = X.ravel().copy()
-    assert same(run(name, "float32", full, y), run(name, "float32", X, y))
+    assert same(run(name, "float32", "one_hot", full), run(name, "float32", "one_hot"))

@@ -6,7 +6,18 @@ from scipy import sparse
 
 import oracle
 import streams
-from pocketkernel import MOMDH, MOMDS, Gaussian, Laplacian, Linear, LKMBooks, Polynomial, Raker, gaussians
+from pocketkernel import (
+    MOMDH,
+    MOMDS,
+    Gaussian,
+    Laplacian,
+    Linear,
+    LKMBooks,
+    MulticlassMOMDS,
+    Polynomial,
+    Raker,
+    gaussians,
+)
 
 PAPER = gaussians([0.25, 1, 4, 16, 64])
 MIXED = (Gaussian(1.0), Laplacian(2.0), Polynomial(3), Gaussian(0.3), Linear(), Laplacian(0.5), Polynomial(2))
@@ -19,9 +30,11 @@ STREAMS = {
 KERNELS = {"paper": PAPER, "one": (Gaussian(1.0),), "mixed": MIXED, "no_ladder": gaussians([0.3, 0.7, 1.1])}
 
 
-def compare(model, reference, X, y, as_csr):
-    scores = model.predict_then_learn(sparse.csr_matrix(X) if as_csr else X, y, classes=[-1, 1])
-    expected = np.array([reference.learn(x, label) for x, label in zip(X, y, strict=True)])
+def compare(model, reference, X, y, as_csr, weights=None, classes=(-1, 1)):
+    rows = sparse.csr_matrix(X) if as_csr else X
+    scores = model.predict_then_learn(rows, y, classes=classes, sample_weight=weights)
+    w = np.ones(len(y)) if weights is None else weights
+    expected = np.array([reference.learn(*example) for example in zip(X, y, w, strict=True)])
     np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
 
 
@@ -114,3 +127,144 @@ def test_raker(stream, kernels, loss):
     reference = oracle.Raker(KERNELS[kernels], frequencies, 0.2, 0.005, loss)
     compare(fresh, reference, X, y, stream == "sparse")
     np.testing.assert_allclose(fresh.kernel_weights_, reference.p, rtol=1e-8)
+
+
+# ---- weights --------------------------------------------------------------------------------------------------------
+
+
+def weighted(stream, rows):
+    X, y = STREAMS[stream]
+    return X[:rows], y[:rows], streams.weights(rows, seed=4)
+
+
+def counts_of(model, reference):
+    for count in ("additions", "proxies", "removals"):
+        assert model.diagnostics_[count] == getattr(reference, count), count
+    return model.diagnostics_
+
+
+@pytest.mark.parametrize("loss", ["logistic", "smooth_hinge"])
+@pytest.mark.parametrize("stream", STREAMS)
+def test_weights_m_omd_s(stream, loss):
+    X, y, w = weighted(stream, 600)
+    model = MOMDS(kernels=PAPER, budget=24, loss=loss, dtype="float64", random_state=3)
+    reference = oracle.MOMDS(PAPER, X.shape[1], 24, loss=loss, seed=3)
+    compare(model, reference, X, y, stream == "sparse", w)
+    done = counts_of(model, reference)
+    assert done.removals > 3
+    assert done.rounds == np.count_nonzero(w)
+    np.testing.assert_allclose(model.kernel_weights_, reference.hedge.p, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernels", ["paper", "mixed"])
+@pytest.mark.parametrize("stream", STREAMS)
+def test_weights_m_omd_h(stream, kernels):
+    X, y, w = weighted(stream, 250 if kernels == "paper" else 150)
+    settings = {"horizon": 10.0, "step": 0.5}
+    model = MOMDH(kernels=KERNELS[kernels], budget=12, reservoir=4, dtype="float64", random_state=3, **settings)
+    reference = oracle.MOMDH(KERNELS[kernels], X.shape[1], 12, M=4, seed=3, **settings)
+    compare(model, reference, X, y, stream == "sparse", w)
+    done = counts_of(model, reference)
+    assert done.removals > 3
+    assert done.overflowed == reference.overflowed
+    assert done.rounds == np.count_nonzero(w)
+    np.testing.assert_allclose(done.alignment_proxy, reference.A, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("stream", STREAMS)
+def test_weights_lkm_books(stream, loss):
+    X, y, w = weighted(stream, 400)
+    model = LKMBooks(kernels=MIXED, budget=60, horizon=400, loss=loss, dtype="float64", random_state=1)
+    reference = oracle.LKMBooks(MIXED, X.shape[1], 60, 400, loss=loss, seed=1)
+    compare(model, reference, X, y, stream == "sparse", w)
+    assert model.diagnostics_.additions == reference.additions > 20
+    assert model.diagnostics_.rounds == np.count_nonzero(w)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("stream", STREAMS)
+def test_weights_raker(stream, loss):
+    X, y, w = weighted(stream, 900)
+    settings = {"rate": 0.05, "regularization": 0.005, "loss": loss}
+    model = Raker(kernels=PAPER, features=37, dtype="float64", random_state=1, **settings)
+    frequencies = Raker(**model.get_params()).fit(X, y).frequencies_
+    reference = oracle.Raker(PAPER, frequencies, 0.05, 0.005, loss)
+    compare(model, reference, X, y, stream == "sparse", w)
+    np.testing.assert_allclose(model.kernel_weights_, reference.p, rtol=1e-8)
+
+
+# ---- several classes ------------------------------------------------------------------------------------------------
+
+
+def compare_classes(model, reference, X, C, as_csr, weights=None):
+    y = streams.in_classes(X, C)
+    compare(model, reference, X, y, as_csr, weights, classes=range(C))
+    done = counts_of(model, reference)
+    kernels = range(len(reference.kernels))
+    np.testing.assert_allclose(done.norms, [reference.norm(i) for i in kernels], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.kernel_weights_, reference.hedge.p, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(done.cumulative_loss, reference.loss, rtol=1e-9)
+    return done
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("stream", STREAMS)
+def test_multiclass_m_omd_s(stream, kernels):
+    X = STREAMS[stream][0][: 200 if kernels == "mixed" else 400]
+    model = MulticlassMOMDS(kernels=KERNELS[kernels], budget=20, dtype="float64", random_state=3)
+    reference = oracle.MulticlassMOMDS(KERNELS[kernels], X.shape[1], 3, 20, seed=3)
+    done = compare_classes(model, reference, X, 3, stream in ("sparse", "duplicates"))
+    assert done.removals > 3
+    if stream == "duplicates":
+        assert done.proxies > 10
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"removal": "restart"}, {"step": 2.0}, {"norm_bound": 0.7}, {"weights": True}], ids=str
+)
+@pytest.mark.parametrize(("stream", "C"), [("duplicates", 5), ("rings", 5), ("sparse", 3)])
+def test_multiclass_m_omd_s_settings(stream, C, settings):
+    X = STREAMS[stream][0][:300]
+    settings = dict(settings)
+    w = streams.weights(len(X), seed=2) if settings.pop("weights", False) else None
+    named = {"U" if name == "norm_bound" else name: value for name, value in settings.items()}
+    model = MulticlassMOMDS(kernels=PAPER, budget=17, dtype="float64", random_state=5, **settings)
+    reference = oracle.MulticlassMOMDS(PAPER, X.shape[1], C, 17, seed=5, **named)
+    done = compare_classes(model, reference, X, C, False, w)
+    assert done.removals > 3
+    assert done.rounds == (len(X) if w is None else np.count_nonzero(w))
+
+
+@pytest.mark.parametrize("weights", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_neighbours_near_enough(classes, weights):
+    """Kernels so wide that gamma, which shrinks with the summed slopes, decides."""
+    X, y = STREAMS["rings"]
+    X, y, wide = X[:500], y[:500], gaussians([4, 8])
+    w = streams.weights(500, seed=6) if weights else None
+    given = {"kernels": wide, "budget": 20, "dtype": "float64", "random_state": 2}
+    if classes == 2:
+        model, reference = MOMDS(**given), oracle.MOMDS(wide, X.shape[1], 20, seed=2)
+        compare(model, reference, X, y, False, w)
+        done = counts_of(model, reference)
+    else:
+        model, reference = MulticlassMOMDS(**given), oracle.MulticlassMOMDS(wide, X.shape[1], classes, 20, seed=2)
+        done = compare_classes(model, reference, X, classes, False, w)
+    assert done.proxies > 10
+    assert done.additions > 50
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_two_classes_are_the_binary_learner(stream):
+    """With d = f_1 - f_0: |f|^2 = |d|^2 / 2 and d moves twice as far, so step and norm bound grow by sqrt(2)."""
+    X, y = STREAMS[stream]
+    given = {"kernels": MIXED, "budget": 24, "dtype": "float64", "random_state": 3}
+    several = MulticlassMOMDS(norm_bound=4.0, **given)
+    two = MOMDS(norm_bound=4.0 * np.sqrt(2), step=np.sqrt(2), **given)
+    w = streams.weights(len(y), seed=1)
+    scores = several.predict_then_learn(X, y, classes=[-1, 1], sample_weight=w)
+    np.testing.assert_allclose(scores, two.predict_then_learn(X, y, classes=[-1, 1], sample_weight=w), atol=1e-9)
+    for count in ("rounds", "mistakes", "additions", "proxies", "removals"):
+        assert several.diagnostics_[count] == two.diagnostics_[count], count
+    np.testing.assert_allclose(several.kernel_weights_, two.kernel_weights_, rtol=1e-9)

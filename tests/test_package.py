@@ -41,7 +41,7 @@ def test_public_names(module):
     assert len(set(module.__all__)) == len(module.__all__)
     for name in module.__all__:
         assert hasattr(module, name)
-    assert {"MOMDS", "MOMDH", "LKMBooks", "Raker"} <= set(module.__all__)
+    assert {"MOMDS", "MOMDH", "LKMBooks", "MulticlassMOMDS", "Raker"} <= set(module.__all__)
 
 
 def test_public_names_are_described():
@@ -93,7 +93,14 @@ def test_imports_form_a_dag():
 
 
 # The house of STYLE.md: stream -> learners -> evaluate -> report. A module may import those of its rank or before.
-RANKS = ["kernels losses memory _core", "stream learners river", "evaluate theory", "report", "experiments", "cli"]
+RANKS = [
+    "kernels losses memory model_file _core",
+    "stream learners loading river",
+    "evaluate theory",
+    "report",
+    "experiments",
+    "cli",
+]
 
 
 def test_data_flows_one_way():
@@ -109,10 +116,13 @@ def test_data_flows_one_way():
 # ---- the same parts in both languages -------------------------------------------------------------------------------
 
 
+SHARED = ("learner", "list", "shared_buffer")  # headers that learners are made from
+
+
 def test_learners_have_the_same_files():
     python = stems(PACKAGE / "learners", "[!_]*.py")
-    assert python == stems(CORE / "learners", "*.hpp", "learner", "list")
-    assert {"m_omd_s", "m_omd_h", "lkm_books", "raker"} <= python
+    assert python == stems(CORE / "learners", "*.hpp", *SHARED)
+    assert {"m_omd_s", "m_omd_h", "lkm_books", "multiclass_m_omd_s", "raker"} <= python
 
 
 def test_learners_have_the_same_names():
@@ -128,7 +138,15 @@ def test_learners_have_the_same_names():
 
 def test_learners_have_an_oracle():
     oracles = stems(ROOT / "tests" / "oracle", "*.py", "__init__", "parts")
-    assert oracles == stems(CORE / "learners", "*.hpp", "learner", "list")
+    assert oracles == stems(CORE / "learners", "*.hpp", *SHARED)
+
+
+def test_learners_have_a_cpp_test():
+    """Each is run in both precisions."""
+    tried = (ROOT / "tests" / "cpp" / "any_learner.hpp").read_text()
+    for name in learners.__all__:
+        for doubles in ("false", "true"):
+            assert f'{{"{getattr(learners, name)._learner}", {doubles}' in tried
 
 
 def test_kernels_have_the_same_names():

@@ -1,14 +1,21 @@
 """The bytes of a state: of fixed size, and refused with the right sentence when they are not what they should be."""
 
 import copy
+import os
 import pickle
 import struct
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import streams
-from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, Raker, _core, gaussians
+from discover import ESTIMATORS, small
+from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, ModelFileError, Raker, _core, gaussians
 
 # state.hpp: magic, version (32 bits each), model, size, checksum (64 bits each).
 HEADER = struct.Struct("=IIQQQ")
@@ -218,8 +225,8 @@ def test_a_stored_row_that_no_one_could_have_learned(name, dtype, kind):
 def test_a_pickle_of_a_damaged_state_is_refused(name):
     model = taught(name)
     state = model.__getstate__()
-    state["_core"] = flipped(state["_core"], len(state["_core"]) // 2, 3)
-    with pytest.raises(ValueError, match="saved state is damaged"):
+    state["_model"] = flipped(state["_model"], len(state["_model"]) // 2, 3)
+    with pytest.raises(ModelFileError, match="damaged"):
         LEARNERS[name]().__setstate__(state)
 
 
@@ -254,3 +261,50 @@ def test_parameters_set_for_the_next_fit_do_not_spoil_the_pickle(changed):
     model = taught("MOMDS").set_params(**changed)
     copied = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copied.predict_then_learn(X, Y), model.predict_then_learn(X, Y))
+
+
+# ---- exact resume in another process --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["scalar", ""], ids=["scalar", "best level"])
+def elsewhere(request, tmp_path_factory):
+    """A process that goes on with models, perhaps at another level: see resume_worker.py."""
+    folder = tmp_path_factory.mktemp("resume")
+    environment = os.environ | {"POCKETKERNEL_LEVEL": request.param}
+    worker = Path(__file__).with_name("resume_worker.py")
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", worker], env=environment, stdin=-1, stdout=-1, text=True, bufsize=1
+    ) as process:
+
+        def go_on(model, X, y):
+            (folder / "model.pk").write_bytes(model.to_bytes())  # as `save` does, without waiting for the disk
+            np.savez(folder / "rest.npz", X=X, y=y)
+            process.stdin.write(f"{folder}\n")
+            assert process.stdout.readline() == "done\n"
+            with np.load(folder / "scores.npz") as scores:
+                return scores["learning"], scores["after"], (folder / "model.pk").read_bytes()
+
+        yield go_on
+        process.stdin.close()
+
+
+@every_dtype
+@pytest.mark.parametrize("class_", ESTIMATORS, ids=lambda c: c.__name__)
+@settings(deadline=None, derandomize=True, max_examples=25)
+@given(
+    stop=st.integers(1, 259),
+    seed=st.integers(0, 2**64 - 1),
+    budget=st.integers(2, 40),
+    stream=st.sampled_from([streams.rings, streams.with_duplicates, streams.one_hot]),
+)
+def test_exact_resume_in_another_process(elsewhere, class_, dtype, stop, seed, budget, stream):
+    """At whatever row it stops: the same scores, and in the end the same file, as without a stop."""
+    X, y = stream(260)
+    model = small(class_, dtype=dtype, random_state=seed, **{class_._budget_name: budget})
+    twin = copy.deepcopy(model)
+    whole = twin.predict_then_learn(X, y, classes=[-1, 1])
+    first = model.predict_then_learn(X[:stop], y[:stop], classes=[-1, 1])
+    learning, after, data = elsewhere(model, X[stop:], y[stop:])
+    np.testing.assert_array_equal(np.concatenate([first, learning]), whole)
+    np.testing.assert_array_equal(after, twin.decision_function(X[stop:]))
+    assert data == twin.to_bytes()

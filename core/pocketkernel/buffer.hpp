@@ -3,7 +3,8 @@
 // Rows sit in tiles of W (the lanes of a pack); in a tile the W values of a column are neighbours:
 //   value(row j, column k) = values[((j / W) d + k) W + j % W]
 // so a pass reads memory front to back with one row per lane, and a sparse query reads its own columns only.
-// Rows beyond size() are zero. No coefficients here: those belong to a Hypothesis.
+// The values are of type T, or halves of sixteen bits. Rows beyond size() are zero. No coefficients here: those belong
+// to a Hypothesis.
 #pragma once
 
 #include <initializer_list>
@@ -13,17 +14,32 @@
 
 POCKETKERNEL_BEGIN
 
+// How a pass reads W neighbours of a tile: as they are, or from halves.
+template <class T>
+struct FullCells {
+    const T* values;
+    POCKETKERNEL_INLINE Pack<T> operator()(std::size_t at) const { return Pack<T>::load(values + at); }
+};
+struct HalfCells {
+    const std::int16_t* halves;
+    HalfFormat format;
+    POCKETKERNEL_INLINE Pack<float> operator()(std::size_t at) const { return format.decode_pack(halves + at); }
+};
+
 template <class T>
 class Buffer {
   public:
     static constexpr std::size_t W = lanes_of<T>;
 
     Buffer() = default;
-    Buffer(Arena& arena, std::size_t capacity, std::size_t features, RowNorms norms)
+    Buffer(Arena& arena, std::size_t capacity, std::size_t features, RowNorms norms, Storage storage)
         : capacity_(capacity),
           features_(features),
           norms_(norms),
-          values_(arena.take<T>(padded<T>(capacity) * features)),
+          limit_(value_limit<T>(storage)),
+          format_(storage),
+          values_(arena.take<T>(format_ ? 0 : padded<T>(capacity) * features)),
+          halves_(arena.take<std::int16_t>(format_ ? padded<T>(capacity) * features : 0)),
           norm2_(arena.take<double>(norms.squared ? padded<T>(capacity) : 0)),
           norm1_(arena.take<double>(norms.l1 ? padded<T>(capacity) : 0)),
           size_(arena.take<std::uint64_t>(1)) {}
@@ -31,18 +47,19 @@ class Buffer {
     std::size_t size() const { return static_cast<std::size_t>(*size_); }
     std::size_t capacity() const { return capacity_; }
     bool valid() const {
-        std::size_t fault;
-        return *size_ <= capacity_ && check_values<T>(values_, padded<T>(capacity_) * features_, fault) == Status::ok;
+        bool good = *size_ <= capacity_;
+        for (std::size_t n = 0; good && n < padded<T>(capacity_) * features_; ++n)
+            good = absolute(static_cast<double>(get(n))) <= limit_;
+        return good;
     }
 
     void append(const Query<T>& q) {
         const std::size_t j = size();
-        T* column0 = values_ + (j / W) * features_ * W + j % W;
         if (q.sparse) {
             for (std::size_t n = 0; n < q.nonzeros; ++n)
-                column0[static_cast<std::size_t>(q.columns[n]) * W] = q.values[n];
+                put(cell(j, static_cast<std::size_t>(q.columns[n])), q.values[n]);
         } else {
-            for (std::size_t k = 0; k < features_; ++k) column0[k * W] = q.dense[k];
+            for (std::size_t k = 0; k < features_; ++k) put(cell(j, k), q.dense[k]);
         }
         if (norms_.squared) norm2_[j] = q.norm2;
         if (norms_.l1) norm1_[j] = q.norm1;
@@ -54,13 +71,10 @@ class Buffer {
         const std::size_t n = size();
         for (std::size_t j = first; j < n; ++j) {
             const std::size_t from = j + count;
-            T* to = values_ + (j / W) * features_ * W + j % W;
-            if (from < n) {
-                const T* source = values_ + (from / W) * features_ * W + from % W;
-                for (std::size_t k = 0; k < features_; ++k) to[k * W] = source[k * W];
-            } else {
-                for (std::size_t k = 0; k < features_; ++k) to[k * W] = T(0);
-            }
+            if (format_)
+                move_row(halves_, from, j);
+            else
+                move_row(values_, from, j);
             if (norms_.squared) norm2_[j] = from < n ? norm2_[from] : 0.0;
             if (norms_.l1) norm1_[j] = from < n ? norm1_[from] : 0.0;
         }
@@ -69,9 +83,8 @@ class Buffer {
 
     // Stored row j as a query, through the given scratch.
     Query<T> query(std::size_t j, QueryScratch<T>& scratch) const {
-        const T* column0 = values_ + (j / W) * features_ * W + j % W;
         T* row = scratch.row();
-        for (std::size_t k = 0; k < features_; ++k) row[k] = column0[k * W];
+        for (std::size_t k = 0; k < features_; ++k) row[k] = get(cell(j, k));
         return scratch.read(Row<T>{row});
     }
 
@@ -91,16 +104,35 @@ class Buffer {
     // The oldest row from `tile` on that has this farness for kernel i; there is one.
     std::size_t find(const KernelBank<T>& bank, std::size_t i, const Query<T>& q, std::size_t tile,
                      double farness) const {
-        for (;; ++tile) {
+        for (; tile * W < size(); ++tile) {
             const Metrics<T, 1> m = measure<1>(bank.metrics_of(i), q, size(), tile);
             T lane[W];
             bank.farness(i, at<1>(m, bank.metric_of(i))[0]).store(lane);
             for (std::size_t l = 0; l < m.rows; ++l)
                 if (static_cast<double>(lane[l]) == farness) return tile * W + l;
         }
+        return 0;
     }
 
   private:
+    std::size_t cell(std::size_t row, std::size_t column) const {
+        return ((row / W) * features_ + column) * W + row % W;
+    }
+    T get(std::size_t at) const { return format_ ? static_cast<T>(format_.decode(halves_[at])) : values_[at]; }
+    void put(std::size_t at, T value) {
+        if (format_)
+            halves_[at] = format_.encode(static_cast<float>(value));
+        else
+            values_[at] = value;
+    }
+
+    // Row `to` becomes row `from`, or zero if there is no such row.
+    template <class Cell>
+    void move_row(Cell* cells, std::size_t from, std::size_t to) {
+        const bool there = from < size();
+        for (std::size_t k = 0; k < features_; ++k) cells[cell(to, k)] = there ? cells[cell(from, k)] : Cell(0);
+    }
+
     template <std::size_t G, class Visit>
     POCKETKERNEL_INLINE void visit_tiles(const MetricSet& wanted, const Query<T>& q, std::size_t rows,
                                          std::size_t& tile, Visit& visit) const {
@@ -112,13 +144,13 @@ class Buffer {
     POCKETKERNEL_INLINE Metrics<T, G> measure(const MetricSet& wanted, const Query<T>& q, std::size_t rows,
                                               std::size_t tile) const {
         Metrics<T, G> m;
-        if (q.sparse) {
-            if (wanted[Metric::squared_distance] || wanted[Metric::cosine]) sparse_products(wanted, q, tile, m);
-            if (wanted[Metric::l1_distance]) sparse_l1(q, tile, at<G>(m, Metric::l1_distance));
+        if constexpr (std::is_same<T, float>::value) {
+            if (format_)
+                measure_cells(HalfCells{halves_, format_}, wanted, q, tile, m);
+            else
+                measure_cells(FullCells<T>{values_}, wanted, q, tile, m);
         } else {
-            if (wanted[Metric::squared_distance]) dense_squares(q, tile, at<G>(m, Metric::squared_distance));
-            if (wanted[Metric::l1_distance]) dense_l1(q, tile, at<G>(m, Metric::l1_distance));
-            if (wanted[Metric::cosine]) dense_cosine(q, tile, at<G>(m, Metric::cosine));
+            measure_cells(FullCells<T>{values_}, wanted, q, tile, m);
         }
         m.rows = rows - tile * W < G * W ? rows - tile * W : G * W;
         for (Metric metric : {Metric::squared_distance, Metric::l1_distance, Metric::cosine}) {
@@ -128,6 +160,19 @@ class Buffer {
             m.least[static_cast<std::size_t>(metric)] = smallest(at<G>(m, metric));
         }
         return m;
+    }
+
+    template <class Cells, std::size_t G>
+    POCKETKERNEL_INLINE void measure_cells(const Cells& cells, const MetricSet& wanted, const Query<T>& q,
+                                           std::size_t tile, Metrics<T, G>& m) const {
+        if (q.sparse) {
+            if (wanted[Metric::squared_distance] || wanted[Metric::cosine]) sparse_products(cells, wanted, q, tile, m);
+            if (wanted[Metric::l1_distance]) sparse_l1(cells, q, tile, at<G>(m, Metric::l1_distance));
+        } else {
+            if (wanted[Metric::squared_distance]) dense_squares(cells, q, tile, at<G>(m, Metric::squared_distance));
+            if (wanted[Metric::l1_distance]) dense_l1(cells, q, tile, at<G>(m, Metric::l1_distance));
+            if (wanted[Metric::cosine]) dense_cosine(cells, q, tile, at<G>(m, Metric::cosine));
+        }
     }
 
     static void fill_from(std::size_t first, T value, Pack<T>& pack) {
@@ -142,50 +187,52 @@ class Buffer {
         return m.of[static_cast<std::size_t>(metric)];
     }
 
-    Pack<T> column(std::size_t tile, std::size_t k) const {
-        return Pack<T>::load(values_ + (tile * features_ + k) * W);
+    template <class Cells>
+    POCKETKERNEL_INLINE Pack<T> column(const Cells& cells, std::size_t tile, std::size_t k) const {
+        return cells((tile * features_ + k) * W);
     }
 
-    template <std::size_t G>
-    void dense_squares(const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
+    template <class Cells, std::size_t G>
+    void dense_squares(const Cells& cells, const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
         Pack<T> total[G];
         for (std::size_t g = 0; g < G; ++g) total[g] = Pack<T>(T(0));
         for (std::size_t k = 0; k < features_; ++k) {
             const Pack<T> x(q.dense[k]);
             for (std::size_t g = 0; g < G; ++g) {
-                const Pack<T> difference = x - column(tile + g, k);
+                const Pack<T> difference = x - column(cells, tile + g, k);
                 total[g] += difference * difference;
             }
         }
         for (std::size_t g = 0; g < G; ++g) out[g] = total[g];
     }
 
-    template <std::size_t G>
-    void dense_l1(const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
+    template <class Cells, std::size_t G>
+    void dense_l1(const Cells& cells, const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
         for (std::size_t g = 0; g < G; ++g) out[g] = Pack<T>(T(0));
         for (std::size_t k = 0; k < features_; ++k) {
             const Pack<T> x(q.dense[k]);
-            for (std::size_t g = 0; g < G; ++g) out[g] += absolute(x - column(tile + g, k));
+            for (std::size_t g = 0; g < G; ++g) out[g] += absolute(x - column(cells, tile + g, k));
         }
     }
 
-    template <std::size_t G>
-    void dense_cosine(const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
+    template <class Cells, std::size_t G>
+    void dense_cosine(const Cells& cells, const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
         for (std::size_t g = 0; g < G; ++g) {
             Wide<T> product = Wide<T>::zero();
-            for (std::size_t k = 0; k < features_; ++k) add_product(product, tile + g, k, q.dense[k]);
+            for (std::size_t k = 0; k < features_; ++k) add_product(product, column(cells, tile + g, k), q.dense[k]);
             out[g] = cosine(product, tile + g, q.norm2);
         }
     }
 
     // u'v over the query's nonzeros gives both |u - v|^2 = |u|^2 + |v|^2 - 2u'v and the cosine. It is summed in double
     // precision: the difference of nearly equal norms is what the narrow kernels see.
-    template <std::size_t G>
-    void sparse_products(const MetricSet& wanted, const Query<T>& q, std::size_t tile, Metrics<T, G>& m) const {
+    template <class Cells, std::size_t G>
+    void sparse_products(const Cells& cells, const MetricSet& wanted, const Query<T>& q, std::size_t tile,
+                         Metrics<T, G>& m) const {
         for (std::size_t g = 0; g < G; ++g) {
             Wide<T> product = Wide<T>::zero();
             for (std::size_t n = 0; n < q.nonzeros; ++n)
-                add_product(product, tile + g, static_cast<std::size_t>(q.columns[n]), q.values[n]);
+                add_product(product, column(cells, tile + g, static_cast<std::size_t>(q.columns[n])), q.values[n]);
             if (wanted[Metric::squared_distance]) {
                 Wide<T> squares = Wide<T>::load(norm2_ + (tile + g) * W);
                 for (std::size_t i = 0; i < Wide<T>::parts; ++i)
@@ -197,14 +244,14 @@ class Buffer {
         }
     }
 
-    template <std::size_t G>
-    void sparse_l1(const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
+    template <class Cells, std::size_t G>
+    void sparse_l1(const Cells& cells, const Query<T>& q, std::size_t tile, Pack<T> (&out)[G]) const {
         for (std::size_t g = 0; g < G; ++g) {
             // |u - v|_1 = |u|_1 + |v|_1 + sum over the nonzeros of v of |u_k - v_k| - |u_k| - |v_k|.
             Wide<T> total = Wide<T>::load(norm1_ + (tile + g) * W);
             for (std::size_t i = 0; i < Wide<T>::parts; ++i) total.p[i] += Pack<double>(q.norm1);
             for (std::size_t n = 0; n < q.nonzeros; ++n) {
-                const Wide<T> stored = widen(column(tile + g, static_cast<std::size_t>(q.columns[n])));
+                const Wide<T> stored = widen(column(cells, tile + g, static_cast<std::size_t>(q.columns[n])));
                 const Pack<double> x(static_cast<double>(q.values[n]));
                 for (std::size_t i = 0; i < Wide<T>::parts; ++i)
                     total.p[i] += absolute(stored.p[i] - x) - (absolute(stored.p[i]) + absolute(x));
@@ -214,8 +261,8 @@ class Buffer {
         }
     }
 
-    void add_product(Wide<T>& product, std::size_t tile, std::size_t k, T x) const {
-        const Wide<T> stored = widen(column(tile, k));
+    static POCKETKERNEL_INLINE void add_product(Wide<T>& product, const Pack<T>& column, T x) {
+        const Wide<T> stored = widen(column);
         for (std::size_t i = 0; i < Wide<T>::parts; ++i)
             product.p[i] += stored.p[i] * Pack<double>(static_cast<double>(x));
     }
@@ -241,7 +288,10 @@ class Buffer {
 
     std::size_t capacity_ = 0, features_ = 0;
     RowNorms norms_;
-    T* values_ = nullptr;
+    double limit_ = 0.0;
+    HalfFormat format_;
+    T* values_ = nullptr;             // if rows are kept as they are
+    std::int16_t* halves_ = nullptr;  // if they are kept as halves
     double* norm2_ = nullptr;
     double* norm1_ = nullptr;
     std::uint64_t* size_ = nullptr;

@@ -11,6 +11,7 @@ namespace pocketkernel {
 enum class Family : std::uint32_t { gaussian, laplacian, polynomial, linear };
 enum class Loss : std::uint32_t { hinge, logistic, smooth_hinge };
 enum class Removal : std::uint32_t { half, restart };
+enum class Storage : std::uint32_t { full, float16, bfloat16 };
 
 struct KernelSpec {
     Family family;
@@ -21,18 +22,20 @@ inline constexpr std::size_t max_kernels = 32;
 
 struct Config {
     std::size_t features = 0;             // d, columns of a row
+    std::size_t classes = 2;              // C, labels to tell apart; more than 2 for the multiclass learner only
     std::size_t budget = 0;               // B, stored examples (per kernel for M-OMD-H); D, frequencies, for Raker
     std::size_t kernel_count = 0;         // K
     const KernelSpec* kernels = nullptr;  // the caller's; a learner keeps its own copy
     Loss loss = Loss::logistic;
     Removal removal = Removal::half;
-    double step = 1.0;            // c of lambda = c U / sqrt(B); the factor of LKMBooks' step
-    double norm_bound = 1.0;      // U
-    std::size_t reservoir = 10;   // M
-    double horizon = 1e9;         // T
-    double nu = 0.5;              // LKMBooks
-    double rate = 0.1;            // eta of Raker
-    double regularization = 0.0;  // mu of Raker
+    Storage storage = Storage::full;  // how buffers hold their rows
+    double step = 1.0;                // c of lambda = c U / sqrt(B); the factor of LKMBooks' step
+    double norm_bound = 1.0;          // U
+    std::size_t reservoir = 10;       // M
+    double horizon = 1e9;             // T
+    double nu = 0.5;                  // LKMBooks
+    double rate = 0.1;                // eta of Raker
+    double regularization = 0.0;      // mu of Raker
     std::uint64_t seed = 0;
 };
 

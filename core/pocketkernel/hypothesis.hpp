@@ -22,7 +22,7 @@ struct Hypothesis {
         return factor;
     }
     bool valid() const {
-        return scale > 0.0 && scale <= 1.0 && norm2 >= 0.0 && norm2 < std::numeric_limits<double>::infinity();
+        return !wants_folding() && scale <= 1.0 && norm2 >= 0.0 && norm2 < std::numeric_limits<double>::infinity();
     }
     bool wants_folding() const { return scale < 0x1p-16; }
 };

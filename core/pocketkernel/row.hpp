@@ -11,6 +11,7 @@
 #include "kernels/metric.hpp"
 #include "simd.hpp"
 #include "status.hpp"
+#include "storage.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -22,17 +23,24 @@ struct Row {
     std::size_t nonzeros = 0;
 };
 
-// Whether a row's values can be learned from in precision T: finite, and small enough for squares not to overflow.
-// `fault` is the place of the first that cannot.
-template <class T, class U>
-[[nodiscard]] inline Status check_values(const U* values, std::size_t n, std::size_t& fault) {
-    const double limit = sizeof(T) == sizeof(float) ? 1e18 : 1e70;
+// The largest value that precision T and a storage can take: squares must not overflow.
+template <class T>
+double value_limit(Storage storage) {
+    if (storage == Storage::float16) return 65504.0;
+    return sizeof(T) == sizeof(float) ? 1e18 : 1e70;
+}
+
+// Whether a row's values can be learned from: finite and within the limit. `fault` is the place of the first that is
+// not.
+template <class U>
+[[nodiscard]] inline Status check_values(const U* values, std::size_t n, double limit, std::size_t& fault) {
     bool good = true;
     for (std::size_t i = 0; i < n; ++i) good &= absolute(static_cast<double>(values[i])) <= limit;
     if (good) return Status::ok;
     for (fault = 0; absolute(static_cast<double>(values[fault])) <= limit;) ++fault;
     const auto value = static_cast<double>(values[fault]);
-    return value - value == 0.0 ? Status::value_too_large : Status::value_not_finite;
+    if (value - value != 0.0) return Status::value_not_finite;
+    return limit < 1e18 ? Status::value_beyond_float16 : Status::value_too_large;
 }
 
 template <class T>
@@ -61,15 +69,17 @@ template <class T>
 class QueryScratch {
   public:
     QueryScratch() = default;
-    QueryScratch(Arena& arena, std::size_t features, RowNorms norms)
+    QueryScratch(Arena& arena, std::size_t features, RowNorms norms, Storage storage)
         : features_(features),
           capacity_(features >= sparse_from_width ? features / 4 : 0),
           norms_(norms),
+          format_(storage),
           dense_(arena.take<T>(features)),
           values_(arena.take<T>(capacity_)),
           columns_(arena.take<std::int32_t>(capacity_)) {}
 
-    // The query of a row; it points into this scratch (or at the row itself) until the next call.
+    // The query of a row, rounded as the buffer will hold it; it points into this scratch (or at the row itself) until
+    // the next call.
     template <class U>
     Query<T> read(const Row<U>& row) {
         return row.columns ? read_sparse(row) : read_dense(row.values);
@@ -85,15 +95,15 @@ class QueryScratch {
         std::size_t nonzeros = features_;
         if (capacity_ > 0) {
             nonzeros = 0;
-            for (std::size_t k = 0; k < features_; ++k) nonzeros += static_cast<T>(row[k]) != T(0);
+            for (std::size_t k = 0; k < features_; ++k) nonzeros += element(row[k]) != T(0);
         }
         if (nonzeros <= capacity_ && capacity_ > 0) {
             q.sparse = true;
-            for (std::size_t k = 0; k < features_; ++k) keep(q, static_cast<std::int32_t>(k), static_cast<T>(row[k]));
+            for (std::size_t k = 0; k < features_; ++k) keep(q, static_cast<std::int32_t>(k), element(row[k]));
             return finish(q);
         }
         if (static_cast<const void*>(row) != static_cast<const void*>(dense_))
-            for (std::size_t k = 0; k < features_; ++k) dense_[k] = static_cast<T>(row[k]);
+            for (std::size_t k = 0; k < features_; ++k) dense_[k] = element(row[k]);
         return finish(q);
     }
 
@@ -101,15 +111,22 @@ class QueryScratch {
     Query<T> read_sparse(const Row<U>& row) {
         Query<T> q;
         std::size_t nonzeros = 0;
-        for (std::size_t n = 0; n < row.nonzeros; ++n) nonzeros += static_cast<T>(row.values[n]) != T(0);
+        for (std::size_t n = 0; n < row.nonzeros; ++n) nonzeros += element(row.values[n]) != T(0);
         if (nonzeros <= capacity_ && capacity_ > 0) {
             q.sparse = true;
-            for (std::size_t n = 0; n < row.nonzeros; ++n) keep(q, row.columns[n], static_cast<T>(row.values[n]));
+            for (std::size_t n = 0; n < row.nonzeros; ++n) keep(q, row.columns[n], element(row.values[n]));
             return finish(q);
         }
         for (std::size_t k = 0; k < features_; ++k) dense_[k] = T(0);
-        for (std::size_t n = 0; n < row.nonzeros; ++n) dense_[row.columns[n]] = static_cast<T>(row.values[n]);
+        for (std::size_t n = 0; n < row.nonzeros; ++n) dense_[row.columns[n]] = element(row.values[n]);
         return finish(q);
+    }
+
+    template <class U>
+    T element(U value) const {
+        if constexpr (std::is_same<T, float>::value)
+            if (format_) return format_.rounded(static_cast<float>(value));
+        return static_cast<T>(value);
     }
 
     void keep(Query<T>& q, std::int32_t column, T value) {
@@ -134,6 +151,7 @@ class QueryScratch {
 
     std::size_t features_ = 0, capacity_ = 0;
     RowNorms norms_;
+    HalfFormat format_;
     T* dense_ = nullptr;
     T* values_ = nullptr;
     std::int32_t* columns_ = nullptr;

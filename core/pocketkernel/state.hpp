@@ -51,6 +51,7 @@ inline std::uint64_t model_digest(const char* learner, std::size_t element_size,
     for (const char* s = learner; *s; ++s) digest.add(*s);
     digest.add(element_size);
     digest.add(c.features);
+    digest.add(c.classes);
     digest.add(c.budget);
     digest.add(c.kernel_count);
     for (std::size_t i = 0; i < c.kernel_count; ++i) {
@@ -59,6 +60,7 @@ inline std::uint64_t model_digest(const char* learner, std::size_t element_size,
     }
     digest.add(c.loss);
     digest.add(c.removal);
+    digest.add(c.storage);
     digest.add(c.step);
     digest.add(c.norm_bound);
     digest.add(c.reservoir);

@@ -8,6 +8,7 @@ namespace pocketkernel {
 enum class Status {
     ok,
     features_out_of_range,
+    classes_out_of_range,
     budget_out_of_range,
     budget_too_small,
     block_too_small,
@@ -16,6 +17,7 @@ enum class Status {
     width_not_positive,
     degree_not_positive,
     loss_not_smooth,
+    loss_not_logistic,
     kernels_not_gaussian,
     step_not_positive,
     norm_bound_not_positive,
@@ -24,10 +26,13 @@ enum class Status {
     nu_out_of_range,
     rate_not_positive,
     regularization_out_of_range,
+    storage_unsuited,
     value_not_finite,
     value_too_large,
+    value_beyond_float16,
     columns_not_canonical,
     label_unknown,
+    weight_out_of_range,
     state_wrong_size,
     state_foreign,
     state_newer,
@@ -44,6 +49,8 @@ struct StatusText {
     switch (status) {
         case Status::ok: return {"", "is fine"};
         case Status::features_out_of_range: return {"n_features", "is out of range: a row has 1 to 1,000,000 columns"};
+        case Status::classes_out_of_range:
+            return {"classes", "is out of range: this learner tells exactly 2 apart, the multiclass one 2 to 10,000"};
         case Status::budget_out_of_range:
             return {"budget", "is out of range: it is a number of rows from 1 to 10,000,000"};
         case Status::budget_too_small: return {"budget", "is too small: halving needs at least 2 examples"};
@@ -56,6 +63,7 @@ struct StatusText {
             return {"loss",
                     "has no constants G1, G2 with |l'| <= G1 and |l'| <= G2 l, which this learner needs: "
                     "use 'logistic' or 'smooth_hinge'"};
+        case Status::loss_not_logistic: return {"loss", "is unknown to the multiclass learner: it has 'logistic' only"};
         case Status::kernels_not_gaussian:
             return {"kernels", "has a kernel that is not Gaussian: random features stand for Gaussian kernels only"};
         case Status::step_not_positive: return {"step", "is out of range: use a positive number"};
@@ -69,15 +77,23 @@ struct StatusText {
         case Status::regularization_out_of_range:
             return {"regularization",
                     "is out of range: use a number from 0 up to 1/rate, excluded, so that every step shrinks"};
+        case Status::storage_unsuited:
+            return {"storage", "is for learners that store rows and compute in float32: use dtype='float32'"};
         case Status::value_not_finite:
             return {"X", "contains NaN or infinity: impute or drop such rows before they reach the learner"};
         case Status::value_too_large:
             return {"X",
                     "has a value whose square would overflow (beyond 1e18 in float32, 1e70 in float64): rescale the "
                     "column"};
+        case Status::value_beyond_float16:
+            return {"X",
+                    "has a value beyond 65504, the largest that float16 can hold: rescale the column or use "
+                    "storage='bfloat16'"};
         case Status::columns_not_canonical:
             return {"X", "has sparse column indices that are out of range, unsorted or repeated within a row"};
-        case Status::label_unknown: return {"y", "has a label outside the two classes"};
+        case Status::label_unknown: return {"y", "has a label outside the known classes"};
+        case Status::weight_out_of_range:
+            return {"sample_weight", "has a weight that is negative, not finite or beyond 1e9"};
         case Status::state_wrong_size:
             return {"state", "has the wrong number of bytes for this model: it is truncated or of another model"};
         case Status::state_foreign: return {"state", "is not a pocketkernel state"};

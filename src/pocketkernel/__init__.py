@@ -3,7 +3,9 @@
 from importlib.metadata import version
 
 from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, gaussians
-from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, Raker
+from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, Raker
+from pocketkernel.loading import load
+from pocketkernel.model_file import ModelFileError
 
 __version__ = version("pocketkernel")
 
@@ -15,8 +17,11 @@ __all__ = [
     "LKMBooks",
     "Laplacian",
     "Linear",
+    "ModelFileError",
+    "MulticlassMOMDS",
     "Polynomial",
     "Raker",
     "__version__",
     "gaussians",
+    "load",
 ]

@@ -10,10 +10,37 @@ template <class L>
 class Wrapped final : public AnyLearner {
   public:
     explicit Wrapped(L* learner) : learner_(*learner) {}
-    double learn(const Row& row, double y) override { return learner_.learn(row, y); }
-    double score(const Row& row) override {
-        auto& work = learner_.workspace();
-        return learner_.score(work.query.read(row), work);
+    double learn(const Row& row, double y) override {
+        if constexpr (L::multiclass)
+            return learn(row, y, 1.0);
+        else
+            return scores_[0] = learner_.learn(row, y);
+    }
+    double learn(const Row& row, double y, double weight) override {
+        if constexpr (L::multiclass) {
+            learner_.learn(row, y < 0.0 ? 0 : static_cast<std::size_t>(y), weight, scores_);
+            return scores_[1] - scores_[0];
+        } else {
+            return scores_[0] = learner_.learn(row, y, weight);
+        }
+    }
+    double score(const Row& row) override { return score_with(learner_.workspace(), row, scores_); }
+    double label() const override {
+        if constexpr (!L::multiclass) return scores_[0] >= 0.0 ? 1.0 : -1.0;
+        if (learner_.config().classes == 2) return scores_[1] >= scores_[0] ? 1.0 : -1.0;
+        if (scores_[0] >= scores_[1] && scores_[0] >= scores_[2]) return -1.0;
+        return scores_[1] >= scores_[2] ? 1.0 : 2.0;
+    }
+    std::size_t scratch_bytes() const override {
+        Arena counter;
+        (void)learner_.workspace_on(counter);
+        return counter.used();
+    }
+    double score_on(void* scratch, const Row& row) const override {
+        Arena arena(scratch);
+        auto work = learner_.workspace_on(arena);
+        double scores[3];
+        return score_with(work, row, scores);
     }
     const Config& config() const override { return learner_.config(); }
     const Tally& tally() const override { return learner_.tally(); }
@@ -29,7 +56,18 @@ class Wrapped final : public AnyLearner {
     }
 
   private:
+    template <class Work>
+    double score_with(Work& work, const Row& row, double* scores) const {
+        if constexpr (L::multiclass) {
+            learner_.score(work.query.read(row), work, scores);
+            return scores[1] - scores[0];
+        } else {
+            return scores[0] = learner_.score(work.query.read(row), work);
+        }
+    }
+
     L& learner_;
+    double scores_[3] = {};
 };
 
 template <class F>
@@ -53,7 +91,13 @@ Status check_config(const Which& which, const Config& config) {
 
 std::size_t bytes_of(const Which& which, const Config& config) {
     std::size_t size = 0;
-    (void)with(which, [&](auto kind) { size = bytes<typename decltype(kind)::type>(config); });
+    (void)with(which, [&](auto kind) { size = size_of<typename decltype(kind)::type>(config).bytes; });
+    return size;
+}
+
+std::size_t state_bytes_of(const Which& which, const Config& config) {
+    std::size_t size = 0;
+    (void)with(which, [&](auto kind) { size = size_of<typename decltype(kind)::type>(config).state_bytes; });
     return size;
 }
 

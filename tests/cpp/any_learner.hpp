@@ -14,16 +14,34 @@
 struct Which {
     const char* name;
     bool doubles;  // else floats
+    std::size_t classes = 2;
 };
-inline constexpr Which every_learner[] = {{"m_omd_s", false}, {"m_omd_s", true},    {"m_omd_h", false},
-                                          {"m_omd_h", true},  {"lkm_books", false}, {"lkm_books", true},
-                                          {"raker", false},   {"raker", true}};
+inline constexpr Which every_learner[] = {
+    {"m_omd_s", false},
+    {"m_omd_s", true},
+    {"m_omd_h", false},
+    {"m_omd_h", true},
+    {"lkm_books", false},
+    {"lkm_books", true},
+    {"raker", false},
+    {"raker", true},
+    {"multiclass_m_omd_s", false},
+    {"multiclass_m_omd_s", true},
+    {"multiclass_m_omd_s", false, 3},
+    {"multiclass_m_omd_s", true, 3},
+};
 
+// Labels are -1, 1 and, of three classes, 2. A learner with a score for each class answers how much that of 1 exceeds
+// that of -1.
 class AnyLearner {
   public:
     using Row = pocketkernel::Row<double>;
     virtual double learn(const Row& row, double y) = 0;
+    virtual double learn(const Row& row, double y, double weight) = 0;
     virtual double score(const Row& row) = 0;
+    virtual double label() const = 0;  // what the latest scores mean
+    virtual std::size_t scratch_bytes() const = 0;
+    virtual double score_on(void* scratch, const Row& row) const = 0;  // as another thread would
     virtual const pocketkernel::Config& config() const = 0;
     virtual const pocketkernel::Tally& tally() const = 0;
     virtual pocketkernel::KernelReport report(std::size_t i) const = 0;
@@ -39,10 +57,11 @@ class AnyLearner {
 bool known(const char* name);
 pocketkernel::Status check_config(const Which& which, const pocketkernel::Config& config);
 std::size_t bytes_of(const Which& which, const pocketkernel::Config& config);
+std::size_t state_bytes_of(const Which& which, const pocketkernel::Config& config);
 
 // Builds the learner in the block and the interface to it in `front`, of a few words.
 struct Front {
-    alignas(16) unsigned char place[32];
+    alignas(16) unsigned char place[48];
 };
 pocketkernel::Status make_any(const Which& which, const pocketkernel::Config& config, void* block, std::size_t size,
                               Front& front, AnyLearner*& learner);
@@ -70,26 +89,26 @@ class Made {
 };
 
 // Draws from 48 fixed rows, so that many are exact repeats. A third are dense, the others sparse, one of them zero.
-// Their values are floats, the same numbers in either precision.
+// Their values are floats, the same numbers in either precision. Of three classes the third is a side of its own.
 class Stream {
   public:
     static constexpr std::size_t d = 20, pool = 48;
 
-    explicit Stream(std::uint64_t seed) : rng_(seed) {
+    explicit Stream(std::uint64_t seed, std::size_t classes = 2) : rng_(seed), classes_(classes) {
         for (std::size_t j = 1; j < pool; ++j) {
             double sum = 0.0;
             for (std::size_t k = 0; k < d; ++k) {
                 const double value = 2.0 * rng_.uniform() - 1.0;
                 if (j % 3 == 0 || k % 7 == j % 7) sum += rows_[j][k] = static_cast<float>(value);
             }
-            labels_[j] = sum > 0.0 ? 1.0 : -1.0;
+            labels_[j] = classes == 3 && rows_[j][0] > 0.3 ? 2.0 : sum > 0.0 ? 1.0 : -1.0;
         }
     }
 
     // The next row; its label is wrong once in ten times.
     AnyLearner::Row next() {
         const std::size_t j = rng_.index(pool);
-        label = rng_.uniform() < 0.1 ? -labels_[j] : labels_[j];
+        label = rng_.uniform() < 0.1 ? other(labels_[j]) : labels_[j];
         return row(j);
     }
     AnyLearner::Row row(std::size_t j) const { return {rows_[j]}; }
@@ -97,7 +116,10 @@ class Stream {
     double label = 1.0;
 
   private:
+    double other(double y) const { return classes_ == 2 ? -y : y < 0.0 ? 1.0 : y > 1.0 ? -1.0 : 2.0; }
+
     pocketkernel::Rng rng_;
+    std::size_t classes_;
     double rows_[pool][d] = {};
     double labels_[pool] = {1.0};
 };

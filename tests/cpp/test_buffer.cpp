@@ -46,8 +46,8 @@ void stores() {
     Arena arena(block);
     const RowNorms norms{true, true};
     constexpr std::size_t capacity = 37;
-    Buffer<T> buffer(arena, capacity, d, norms);
-    QueryScratch<T> in(arena, d, norms), out(arena, d, norms);
+    Buffer<T> buffer(arena, capacity, d, norms, Storage::full);
+    QueryScratch<T> in(arena, d, norms, Storage::full), out(arena, d, norms, Storage::full);
     CHECK(arena.used() < sizeof block);
     CHECK(buffer.size() == 0 && buffer.capacity() == capacity && buffer.valid());
 
@@ -91,7 +91,7 @@ template <class T, class U>
 void reads() {
     alignas(pack_bytes) unsigned char block[4096];
     Arena arena(block);
-    QueryScratch<T> one(arena, d, {true, true}), other(arena, d, {true, true});
+    QueryScratch<T> one(arena, d, {true, true}, Storage::full), other(arena, d, {true, true}, Storage::full);
     for (std::size_t n = 0; n < 12; ++n) {
         U row[d], values[d];
         std::int32_t columns[d];
@@ -131,7 +131,7 @@ TEST(buffer_reads_rows) {
 TEST(buffer_narrow_rows_are_never_sparse) {
     alignas(pack_bytes) unsigned char block[1024];
     Arena arena(block);
-    QueryScratch<float> scratch(arena, sparse_from_width - 1, {});
+    QueryScratch<float> scratch(arena, sparse_from_width - 1, {}, Storage::full);
     const float zeros[sparse_from_width] = {};
     CHECK(!scratch.read(Row<float>{zeros}).sparse);
     const std::int32_t column = 3;
@@ -143,15 +143,25 @@ TEST(buffer_narrow_rows_are_never_sparse) {
 
 TEST(buffer_checks_values) {
     const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    const double floats = value_limit<float>(Storage::full), doubles = value_limit<double>(Storage::full);
+    const double halves = value_limit<float>(Storage::float16);
+    CHECK(halves == 65504.0 && halves < floats && floats < doubles);
+    CHECK(value_limit<float>(Storage::bfloat16) == floats);
     std::size_t fault = 99;
     const double good[] = {0.0, -1e17, 1e17};
-    CHECK(check_values<float>(good, 3, fault) == Status::ok && check_values<double>(good, 3, fault) == Status::ok);
+    CHECK(check_values(good, 3, floats, fault) == Status::ok && check_values(good, 3, doubles, fault) == Status::ok);
+    CHECK(check_values(good, 3, halves, fault) == Status::value_beyond_float16 && fault == 1);
     const double large[] = {0.0, 1.0, -1e30};
-    CHECK(check_values<float>(large, 3, fault) == Status::value_too_large && fault == 2);
-    CHECK(check_values<double>(large, 3, fault) == Status::ok);
+    CHECK(check_values(large, 3, floats, fault) == Status::value_too_large && fault == 2);
+    CHECK(check_values(large, 3, doubles, fault) == Status::ok);
     const double bad[] = {1.0, nan, inf, 1e300};
-    CHECK(check_values<double>(bad, 4, fault) == Status::value_not_finite && fault == 1);
-    CHECK(check_values<double>(bad + 2, 2, fault) == Status::value_not_finite && fault == 0);
-    CHECK(check_values<double>(bad + 3, 1, fault) == Status::value_too_large && fault == 0);
-    CHECK(check_values<double>(bad, 0, fault) == Status::ok);
+    for (double limit : {halves, floats, doubles}) {
+        CHECK(check_values(bad, 4, limit, fault) == Status::value_not_finite && fault == 1);
+        CHECK(check_values(bad + 2, 2, limit, fault) == Status::value_not_finite && fault == 0);
+        CHECK(check_values(bad, 0, limit, fault) == Status::ok);
+    }
+    CHECK(check_values(bad + 3, 1, doubles, fault) == Status::value_too_large && fault == 0);
+    const float edge[] = {65504.0f, -65504.0f, 65504.004f};
+    CHECK(check_values(edge, 2, halves, fault) == Status::ok);
+    CHECK(check_values(edge, 3, halves, fault) == Status::value_beyond_float16 && fault == 2);
 }

@@ -58,10 +58,13 @@ TEST(state_model_digest) {
     };
     CHECK(model_digest("y", 8, base) != same && model_digest("x", 4, base) != same);
     CHECK(differs([](Config& c) { ++c.features; }));
+    CHECK(differs([](Config& c) { ++c.classes; }));
     CHECK(differs([](Config& c) { ++c.budget; }));
     CHECK(differs([](Config& c) { --c.kernel_count; }));
     CHECK(differs([](Config& c) { c.loss = Loss::hinge; }));
     CHECK(differs([](Config& c) { c.removal = Removal::restart; }));
+    CHECK(differs([](Config& c) { c.storage = Storage::float16; }));
+    CHECK(differs([](Config& c) { c.storage = Storage::bfloat16; }));
     CHECK(differs([](Config& c) { c.step = 2.0; }));
     CHECK(differs([](Config& c) { c.norm_bound = 2.0; }));
     CHECK(differs([](Config& c) { ++c.reservoir; }));

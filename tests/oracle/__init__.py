@@ -7,6 +7,7 @@ full kernel matrices, every kernel is evaluated directly. They share nothing wit
 from oracle.lkm_books import LKMBooks
 from oracle.m_omd_h import MOMDH
 from oracle.m_omd_s import MOMDS
+from oracle.multiclass_m_omd_s import MulticlassMOMDS
 from oracle.raker import Raker
 
-__all__ = ["MOMDH", "MOMDS", "LKMBooks", "Raker"]
+__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "Raker"]

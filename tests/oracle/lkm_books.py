@@ -20,10 +20,12 @@ class LKMBooks:
         weights = np.exp(self.log_p - self.log_p.max())
         return weights / weights.sum()
 
-    def learn(self, x, y):
+    def learn(self, x, y, w=1.0):
         f = np.array([fi(x) for fi in self.f])
         score = float(self.p @ f)
-        _, g = loss_and_slope(self.loss, score, y)
+        if w == 0:
+            return score
+        g = w * loss_and_slope(self.loss, score, y)[1]
         if g != 0:
             self.log_p = self.log_p - self.eta * linearised_costs(g, f) / self.m
             rho = min(1.0, self.B / ((1 - self.nu) * self.T ** (1 - self.nu) * (self.n + 1) ** self.nu))

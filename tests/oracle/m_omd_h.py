@@ -15,7 +15,7 @@ class MOMDH:
         self.rng, self.hedge = Rng(seed), Hedge(len(kernels))
         self.S = [Expansion(kernel, d) for kernel in kernels]  # part of f'_i over S_i
         self.S0 = [Expansion(kernel, d) for kernel in kernels]  # part of f'_i over the archive
-        self.w0 = np.zeros(0)  # labels of the archive
+        self.w0 = np.zeros(0)  # labels of the archive, times their weights
         self.V = []  # places in the archive
         self.capacity = M * (1 + math.ceil(math.log(horizon)))
         self.A = np.zeros(len(kernels))
@@ -48,21 +48,23 @@ class MOMDH:
         for place in self.V:
             self.S0[i].a[place] += r * self.w0[place] / len(self.V)
 
-    def learn(self, x, y):
-        self.t += 1
+    def learn(self, x, y, w=1.0):
         K = len(self.kernels)
         f = np.array([self.f_prime(i, x) + self.lam * self.H(i, x) for i in range(K)])
         score = float(self.hedge.p @ f)
+        if w == 0:
+            return score
+        self.t += 1
         for i, kernel in enumerate(self.kernels):
             if not y * f[i] < 1:
                 continue
             S, H2 = self.S[i], self.H_norm2(i)
-            D = 1 - 2 * y * self.H(i, x) + H2
+            D = (w * y) ** 2 - 2 * w * y * self.H(i, x) + H2
             self.A[i] += D
             gamma = D / math.sqrt(1 + self.A[i])
             j = nearest(kernel, S.rows, x) if len(S.a) else None
             if j is not None and distance(kernel, S.rows[j], x) <= gamma:
-                S.a[j] += self.lam * y
+                S.a[j] += self.lam * w * y
                 self.proxies += 1
             else:
                 P = D / (D + H2)
@@ -72,14 +74,14 @@ class MOMDH:
                         S.keep(slice(0, self.B - dropped))
                         self.project(i)
                         self.removals += 1
-                    S.append(x, self.lam * y / P)
+                    S.append(x, self.lam * w * y / P)
                     self.step_along_H(i, self.lam * (1 - 1 / P))
                     self.additions += 1
                 else:
                     self.step_along_H(i, self.lam)
             self.project(i)
-        self.hedge.update(np.maximum(0, 1 - y * f))
-        self.offer(x, y)
+        self.hedge.update(w * np.maximum(0, 1 - y * f))
+        self.offer(x, w * y)
         return score
 
     def offer(self, x, y):

@@ -16,10 +16,12 @@ class MOMDS:
         self.f = [Expansion(kernel, d) for kernel in kernels]
         self.additions = self.proxies = self.removals = 0
 
-    def learn(self, x, y):
+    def learn(self, x, y, w=1.0):
         f = np.array([fi(x) for fi in self.f])
         score = float(self.hedge.p @ f)
-        _, g = loss_and_slope(self.loss, score, y)
+        if w == 0:
+            return score
+        g = w * loss_and_slope(self.loss, score, y)[1]
         self.G += abs(g)
         gamma = math.sqrt(2 * math.log(len(self.kernels))) / math.sqrt(1 + self.G)
         S = self.f[0].rows

@@ -20,13 +20,15 @@ class Raker:
         weights = np.exp(-self.rate * (self.L - self.L.min()))
         return weights / weights.sum()
 
-    def learn(self, x, y):
+    def learn(self, x, y, w=1.0):
         angles = [self.W @ x / width for width in self.widths]
         z = np.array([np.concatenate([np.cos(a), np.sin(a)]) for a in angles]) / math.sqrt(len(self.W))
         f = (self.theta * z).sum(axis=1)
         score = float(self.p @ f)
+        if w == 0:
+            return score
         for i in range(len(self.widths)):
             loss, slope = loss_and_slope(self.loss, f[i], y)
-            self.L[i] += (loss + self.mu * (self.theta[i] ** 2).sum()) / L_MAX[self.loss]
-            self.theta[i] = (1 - 2 * self.rate * self.mu) * self.theta[i] - self.rate * slope * z[i]
+            self.L[i] += (w * loss + self.mu * (self.theta[i] ** 2).sum()) / L_MAX[self.loss]
+            self.theta[i] = (1 - 2 * self.rate * self.mu) * self.theta[i] - self.rate * w * slope * z[i]
         return score

@@ -2,10 +2,12 @@
 //
 // A learner is a class template over T (float or double) that
 //   - says what is wrong with a Config (`check`), and lays itself out on an Arena (its constructor);
-//   - answers a score (`score`), learns a row (`learn`, which returns the score made before it learned);
+//   - answers a score (`score`), learns a row (`learn`, which returns the score made before it learned): one score
+//     for two classes, else one for each class (`multiclass`). A row's loss and its slope are multiplied by its weight;
+//     a row of weight 0 leaves no trace;
 //   - reports on its kernels (`report`) and recognises an impossible state (`valid`).
 // Everything that `learn` may change lies on the arena before `end_of_state`; scratch lies behind it.
-// `make` and `bytes` below are the way to build one: in a block of the caller's, aligned to 64 bytes.
+// `make` and `size_of` below are the way to build one: in a block of the caller's, aligned to 64 bytes.
 #pragma once
 
 #include <new>
@@ -23,18 +25,21 @@ POCKETKERNEL_BEGIN
 template <class T>
 struct Workspace {
     QueryScratch<T> query;
-    Pack<T>* partial = nullptr;  // one running sum per kernel (two for M-OMD-H)
-    double* values = nullptr;    // f_i(x), up to a whole pack
+    Pack<T>* partial = nullptr;  // one running sum per function
+    double* values = nullptr;    // their values at x, up to a whole pack
 
     Workspace() = default;
-    Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank)
-        : query(arena, config.features, norms_for(bank.metrics(), config.features)),
-          partial(arena.take<Pack<T>>(2 * config.kernel_count)),
-          values(arena.take<double>(padded<double>(2 * config.kernel_count))) {}
+    Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank, std::size_t functions)
+        : query(arena, config.features, norms_for(bank.metrics(), config.features), config.storage),
+          partial(arena.take<Pack<T>>(functions)),
+          values(arena.take<double>(padded<double>(functions))) {}
 };
 
-[[nodiscard]] inline Status check_common(const Config& c, bool needs_smooth_loss) {
+template <class T>
+[[nodiscard]] Status check_common(const Config& c, bool needs_smooth_loss, bool multiclass = false) {
     if (c.features < 1 || c.features > 1000000) return Status::features_out_of_range;
+    if (c.classes < 2 || c.classes > (multiclass ? 10000 : 2)) return Status::classes_out_of_range;
+    if (c.storage != Storage::full && sizeof(T) != sizeof(float)) return Status::storage_unsuited;
     if (c.budget < 1 || c.budget > 10000000) return Status::budget_out_of_range;
     if (needs_smooth_loss && !is_smooth(c.loss)) return Status::loss_not_smooth;
     return check_kernels(c);
@@ -48,6 +53,10 @@ class Learner {
     const KernelBank<T>& bank() const { return bank_; }
     const Tally& tally() const { return common_->tally; }
     Workspace<T>& workspace() { return work_; }
+    // Another one, for another thread.
+    Workspace<T> workspace_on(Arena& arena) const { return Workspace<T>(arena, config_, bank_, functions_); }
+
+    static constexpr bool multiclass = false;
 
   protected:
     struct Common {
@@ -65,22 +74,32 @@ class Learner {
         common_ = arena.take<Common>(1);
     }
 
+    // Ends the state, and lays out the learner's own workspace for so many functions.
+    void end_of_state(Arena& arena, std::size_t functions) {
+        state_bytes_ = arena.used() - state_begin_;
+        functions_ = functions;
+        work_ = workspace_on(arena);
+    }
+
     // Counts the round.
-    void record(double score, double y, double loss) {
+    void record(bool mistake, double loss) {
         Tally& tally = common_->tally;
         ++tally.rounds;
-        tally.mistakes += (score >= 0.0) != (y > 0.0);
+        tally.mistakes += mistake;
         tally.loss += loss;
     }
+    static bool is_mistake(double score, double y) { return (score >= 0.0) != (y > 0.0); }
 
     bool common_valid() const { return common_->rng.valid() && common_->tally.mistakes <= common_->tally.rounds; }
 
-    // work.values[i] = sum_j a_ij kappa_i(x_j, q) over the oldest `rows` rows, for all kernels, in one pass; each
-    // group's nearest row on the way if `nearest` is given. Function i has the coefficients of row i, or all share row
-    // 0.
-    void pass(const Buffer<T>& buffer, std::size_t rows, const Coefficients<T>& a, bool shared, const Query<T>& q,
-              Workspace<T>& work, Nearest* nearest) const {
-        for (std::size_t i = 0; i < K_; ++i) work.partial[i] = Pack<T>(T(0));
+    // work.values[iC + c] = sum_j a_icj kappa_i(x_j, q) over the oldest `rows` rows, for all kernels i and their C
+    // functions, in one pass; each group's nearest row on the way if `nearest` is given. A function's coefficients are
+    // row iC + c of `a`, or row c if all kernels share them. Count is how many C is, if the compiler may know, else 0.
+    template <std::size_t Count>
+    void pass(const Buffer<T>& buffer, std::size_t rows, const Coefficients<T>& a, std::size_t functions, bool shared,
+              const Query<T>& q, Workspace<T>& work, Nearest* nearest) const {
+        const std::size_t C = Count > 0 ? Count : functions;
+        for (std::size_t n = 0; n < K_ * C; ++n) work.partial[n] = Pack<T>(T(0));
         if (nearest)
             for (std::size_t g = 0; g < bank_.groups(); ++g) nearest[g].reset();
         buffer.for_each_tile(bank_.metrics(), q, rows, [&](std::size_t tile, const auto& metrics) {
@@ -88,12 +107,14 @@ class Learner {
             for (std::size_t g = 0; nearest && g < bank_.groups(); ++g)
                 nearest[g].offer(bank_.least_farness(bank_.leader_of(g), metrics), tile);
             bank_.evaluate(metrics, [&](std::size_t i, const auto& k) {
-                Pack<T> partial = work.partial[i];
-                for (std::size_t g = 0; g < G; ++g) partial += a.pack(shared ? 0 : i, tile + g) * k(g);
-                work.partial[i] = partial;
+                for (std::size_t c = 0; c < C; ++c) {
+                    Pack<T> partial = work.partial[i * C + c];
+                    for (std::size_t g = 0; g < G; ++g) partial += a.pack(shared ? c : i * C + c, tile + g) * k(g);
+                    work.partial[i * C + c] = partial;
+                }
             });
         });
-        for (std::size_t i = 0; i < K_; ++i) work.values[i] = sum(work.partial[i]);
+        for (std::size_t n = 0; n < K_ * C; ++n) work.values[n] = sum(work.partial[n]);
     }
 
     Config config_;
@@ -101,8 +122,6 @@ class Learner {
     std::size_t K_;
     Common* common_ = nullptr;
     Workspace<T> work_;
-
-    void end_of_state(const Arena& arena) { state_bytes_ = arena.used() - state_begin_; }
 
   private:
     template <class L>
@@ -114,16 +133,25 @@ class Learner {
 
     // The state begins with Common, the first piece taken.
     unsigned char* state() const { return reinterpret_cast<unsigned char*>(common_); }
-    std::size_t state_begin_ = 0, state_bytes_ = 0;
+    std::size_t state_begin_ = 0, state_bytes_ = 0, functions_ = 0;
 };
 
-// Bytes that a learner L of this configuration takes, all in all.
 template <class L>
-std::size_t bytes(const Config& config) {
+std::size_t state_bytes(const L& learner) {
+    return sizeof(StateHeader) + learner.state_bytes_;
+}
+
+// What a learner takes: all in all, and saved.
+struct Size {
+    std::size_t bytes, state_bytes;
+};
+
+template <class L>
+Size size_of(const Config& config) {
     Arena arena;
     arena.take<L>(1);
     L counted(config, arena);
-    return arena.used();
+    return {arena.used(), state_bytes(counted)};
 }
 
 // Builds L at the front of the block. The block is used until the end, and never grown.
@@ -131,16 +159,11 @@ template <class L>
 [[nodiscard]] Status make(const Config& config, void* block, std::size_t size, L*& learner) {
     const Status status = L::check(config);
     if (status != Status::ok) return status;
-    if (size < bytes<L>(config)) return Status::block_too_small;
+    if (size < size_of<L>(config).bytes) return Status::block_too_small;
     Arena arena(block);
     learner = new (arena.take<L>(1)) L(config, arena);
     learner->reset();
     return Status::ok;
-}
-
-template <class L>
-std::size_t state_bytes(const L& learner) {
-    return sizeof(StateHeader) + learner.state_bytes_;
 }
 
 // Writes exactly state_bytes(learner) bytes.

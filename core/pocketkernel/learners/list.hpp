@@ -4,6 +4,7 @@
 #include "lkm_books.hpp"
 #include "m_omd_h.hpp"
 #include "m_omd_s.hpp"
+#include "multiclass_m_omd_s.hpp"
 #include "raker.hpp"
 
 POCKETKERNEL_BEGIN
@@ -27,7 +28,8 @@ bool with_learner(const char* name, F&& f) {
         f(kind);
         return true;
     };
-    return visit(Kind<MOMDS<T>>{}) || visit(Kind<MOMDH<T>>{}) || visit(Kind<LKMBooks<T>>{}) || visit(Kind<Raker<T>>{});
+    return visit(Kind<MOMDS<T>>{}) || visit(Kind<MOMDH<T>>{}) || visit(Kind<LKMBooks<T>>{}) ||
+           visit(Kind<Raker<T>>{}) || visit(Kind<MulticlassMOMDS<T>>{});
 }
 
 POCKETKERNEL_END

@@ -17,7 +17,7 @@ class LKMBooks : public Learner<T> {
     static constexpr const char* name = "lkm_books";
 
     [[nodiscard]] static Status check(const Config& c) {
-        const Status status = check_common(c, false);
+        const Status status = check_common<T>(c, false);
         if (status != Status::ok) return status;
         if (!positive(c.step)) return Status::step_not_positive;
         if (!(c.nu > 0.0 && c.nu < 1.0)) return Status::nu_out_of_range;
@@ -31,9 +31,8 @@ class LKMBooks : public Learner<T> {
         p_ = arena.take<double>(padded<double>(K_));
         norm2_ = arena.take<double>(K_);
         a_ = Coefficients<T>(arena, 1, c.budget);
-        S_ = Buffer<T>(arena, c.budget, c.features, norms_for(bank_.metrics(), c.features));
-        this->end_of_state(arena);
-        work_ = Workspace<T>(arena, c, bank_);
+        S_ = Buffer<T>(arena, c.budget, c.features, norms_for(bank_.metrics(), c.features), c.storage);
+        this->end_of_state(arena, K_);
         const auto B = static_cast<double>(c.budget);
         lambda_ = c.step * std::sqrt((1.0 + c.nu) * B) / (std::sqrt(1.0 - c.nu) * c.horizon);
         eta_ = std::sqrt(8.0 * logarithm(static_cast<double>(K_)) / c.horizon);
@@ -47,19 +46,20 @@ class LKMBooks : public Learner<T> {
     }
 
     double score(const Query<T>& x, Workspace<T>& work) const {
-        this->pass(S_, S_.size(), a_, true, x, work, nullptr);
+        this->template pass<1>(S_, S_.size(), a_, 1, true, x, work, nullptr);
         double f = 0.0;
         for (std::size_t i = 0; i < K_; ++i) f += p_[i] * work.values[i];
         return f;
     }
 
     template <class U>
-    double learn(const Row<U>& row, double y) {
+    double learn(const Row<U>& row, double y, double weight = 1.0) {
         const Query<T> x = work_.query.read(row);
         const double F = score(x, work_);
+        if (weight == 0.0) return F;
         const LossPoint loss = loss_at(config_.loss, F, y);
-        const double g = loss.derivative;
-        this->record(F, y, loss.value);
+        const double g = weight * loss.derivative;
+        this->record(this->is_mistake(F, y), weight * loss.value);
         double least = work_.values[0], most = work_.values[0];
         for (std::size_t i = 1; i < K_; ++i) {
             least = smaller(least, work_.values[i]);

@@ -3,6 +3,7 @@
 //   S_i      one buffer of at most B examples for each kernel               B  config.budget
 //   V        a reservoir of M examples, S_0 the archive of all that were in V
 //   H_i      -hatgrad_i = (1/|V|) sum_{(v,w) in V} w kappa_i(v, .)          M  config.reservoir
+//            w = a label +-1 times the weight of its row, as is the y of a step
 //   f'_i     scale_i (sum over S_i + sum over S_0), |f'_i| <= U             U  config.norm_bound
 //   f_i      f'_i + lambda H_i, the optimistic hypothesis that predicts     lambda = step U / sqrt(B)
 //   A_i      sum of D = |grad - hatgrad|^2 over the rounds with y f_i < 1
@@ -22,7 +23,7 @@ class MOMDH : public Learner<T> {
     static constexpr const char* name = "m_omd_h";
 
     [[nodiscard]] static Status check(const Config& c) {
-        const Status status = check_common(c, false);
+        const Status status = check_common<T>(c, false);
         if (status != Status::ok) return status;
         if (c.budget < 2) return Status::budget_too_small;
         if (!positive(c.step)) return Status::step_not_positive;
@@ -48,14 +49,13 @@ class MOMDH : public Learner<T> {
         a_ = Coefficients<T>(arena, K_, c.budget);
         a0_ = Coefficients<T>(arena, K_, archive);
         w_ = Coefficients<T>(arena, 1, archive);
-        S0_ = Buffer<T>(arena, archive, c.features, norms);
+        S0_ = Buffer<T>(arena, archive, c.features, norms, c.storage);
         Buffer<T> buffers[max_kernels];
-        for (std::size_t i = 0; i < K_; ++i) buffers[i] = Buffer<T>(arena, c.budget, c.features, norms);
-        this->end_of_state(arena);
+        for (std::size_t i = 0; i < K_; ++i) buffers[i] = Buffer<T>(arena, c.budget, c.features, norms, c.storage);
+        this->end_of_state(arena, 2 * K_);
         S_ = arena.take<Buffer<T>>(K_);
         for (std::size_t i = 0; S_ && i < K_; ++i) S_[i] = buffers[i];
-        work_ = Workspace<T>(arena, c, bank_);
-        stored_ = QueryScratch<T>(arena, c.features, norms);
+        stored_ = QueryScratch<T>(arena, c.features, norms, c.storage);
         nearest_ = arena.take<Nearest>(K_);
         optimistic_ = arena.take<double>(padded<double>(K_));
         k0_ = Coefficients<T>(arena, K_, archive);
@@ -74,19 +74,20 @@ class MOMDH : public Learner<T> {
     }
 
     template <class U>
-    double learn(const Row<U>& row, double y) {
+    double learn(const Row<U>& row, double y, double weight = 1.0) {
         const Query<T> x = work_.query.read(row);
         evaluate(x, work_, &k0_, nearest_);
         const double score = mix(work_);
-        this->record(score, y, Hinge::at(score, y).value);
+        if (weight == 0.0) return score;
+        this->record(this->is_mistake(score, y), weight * Hinge::at(score, y).value);
         for (std::size_t i = 0; i < K_; ++i) optimistic_[i] = optimistic(work_, i);
         hedge_.update(optimistic_, [&](const Pack<double>& f) {
-            return larger(Pack<double>(1.0) - Pack<double>(y) * f, Pack<double>(0.0));
+            return Pack<double>(weight) * larger(Pack<double>(1.0) - Pack<double>(y) * f, Pack<double>(0.0));
         });
         for (std::size_t i = 0; i < K_; ++i)
-            if (y * optimistic_[i] < 1.0) learn_kernel(i, x, y);
+            if (y * optimistic_[i] < 1.0) learn_kernel(i, x, weight * y);
         const std::size_t slot = V_.offer(common_->tally.rounds, common_->rng);
-        if (slot < V_.slots()) enter_reservoir(slot, x, y);
+        if (slot < V_.slots()) enter_reservoir(slot, x, weight * y);
         return score;
     }
 
@@ -191,11 +192,11 @@ class MOMDH : public Learner<T> {
         return sum(partial);
     }
 
-    // Step 2 of the round for a kernel with y f_i(x) < 1.
+    // Step 2 of the round for a kernel with y f_i(x) < 1; y carries the row's weight.
     void learn_kernel(std::size_t i, const Query<T>& x, double y) {
         Own& own = own_[i];
         const double H_at_x = work_.values[K_ + i];
-        const double D = larger(1.0 - 2.0 * y * H_at_x + own.H_norm2, 0.0);
+        const double D = larger(y * y - 2.0 * y * H_at_x + own.H_norm2, 0.0);
         own.A += D;
         const double gamma = D / std::sqrt(1.0 + own.A);
         if (S_[i].size() > 0 && bank_.within(i, nearest_[i].farness, gamma)) {
@@ -337,7 +338,7 @@ class MOMDH : public Learner<T> {
     double* H_at_V_ = nullptr;  // H_i(v), row i, column v
     double* f_at_V_ = nullptr;  // f'_i(v)
     Coefficients<T> a_, a0_;    // of f'_i over S_i and over S_0
-    Coefficients<T> w_;         // label of an archived example while it is in V, else 0
+    Coefficients<T> w_;         // weighted label of an archived example while it is in V, else 0
     Coefficients<T> k0_;        // scratch: kappa_i(x, .) on S_0
     Buffer<T> S0_;
     Buffer<T>* S_ = nullptr;

@@ -17,8 +17,9 @@ class Raker : public Learner<T> {
     static constexpr const char* name = "raker";
 
     [[nodiscard]] static Status check(const Config& c) {
-        const Status status = check_common(c, false);
+        const Status status = check_common<T>(c, false);
         if (status != Status::ok) return status;
+        if (c.storage != Storage::full) return Status::storage_unsuited;
         for (std::size_t i = 0; i < c.kernel_count; ++i)
             if (c.kernels[i].family != Family::gaussian) return Status::kernels_not_gaussian;
         if (!positive(c.rate)) return Status::rate_not_positive;
@@ -30,9 +31,8 @@ class Raker : public Learner<T> {
         own_ = arena.take<Own>(K_);
         theta_ = Coefficients<T>(arena, 2 * K_, c.budget);
         z_ = RandomFeatures<T>(arena, c.budget, c.features);
-        this->end_of_state(arena);
+        this->end_of_state(arena, K_);
         z_.plan(arena, c);
-        work_ = Workspace<T>(arena, c, bank_);
         turned_ = Coefficients<T>(arena, 3, c.budget);
         loss_scale_ = with_loss(c.loss, [](auto loss) { return loss.raker_scale; });
     }
@@ -51,15 +51,16 @@ class Raker : public Learner<T> {
     }
 
     template <class U>
-    double learn(const Row<U>& row, double y) {
+    double learn(const Row<U>& row, double y, double weight = 1.0) {
         const Query<T> x = work_.query.read(row);
         evaluate(x, work_, &turned_);
         const double F = mix(work_);
-        this->record(F, y, loss_at(config_.loss, F, y).value);
+        if (weight == 0.0) return F;
+        this->record(this->is_mistake(F, y), weight * loss_at(config_.loss, F, y).value);
         for (std::size_t i = 0; i < K_; ++i) {
             const LossPoint loss = loss_at(config_.loss, work_.values[i], y);
-            own_[i].cost += (loss.value + config_.regularization * own_[i].norm2) / loss_scale_;
-            work_.values[i] = loss.derivative;
+            own_[i].cost += (weight * loss.value + config_.regularization * own_[i].norm2) / loss_scale_;
+            work_.values[i] = weight * loss.derivative;
         }
         step();
         weigh();

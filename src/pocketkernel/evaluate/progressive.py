@@ -13,7 +13,10 @@ class Model(Protocol):
     """What can be evaluated."""
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> npt.NDArray[np.float64]:
-        """For every row: score it, then learn it. A score >= 0 means the larger label."""
+        """For every row: score it, then learn it.
+
+        One score for each row, >= 0 for the larger of two labels; or one for each row and label, the largest wins.
+        """
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Progress:
         In the latest block.
     seconds : float
         Time spent in the model since the start.
-    scores : array of shape (window_rows,)
+    scores : array of shape (window_rows,) or (window_rows, classes)
         The latest block's scores.
     """
 
@@ -67,10 +70,10 @@ def progressive(model: Model, X: Any, y: Any, *, block: int = 1000, classes: Any
     X : array or CSR matrix of shape (n, d)
         The rows, in order.
     y : array of shape (n,)
-        Labels, of two different values.
+        Labels.
     block : int, default=1000
         Rows per block, at least 1; the last block may be shorter.
-    classes : array of two labels, default=None
+    classes : array of all labels, default=None
         None stands for the labels in y.
 
     Yields
@@ -103,7 +106,8 @@ def progressive(model: Model, X: Any, y: Any, *, block: int = 1000, classes: Any
         began = perf_counter()
         scores = model.predict_then_learn(X[part], y[part], classes=labels if start == 0 else None)
         seconds += perf_counter() - began
-        wrong = int(np.count_nonzero((scores >= 0) != (y[part] == labels[-1])))
+        places = (scores >= 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
+        wrong = int(np.count_nonzero(labels[places] != y[part]))
         rows += len(scores)
         mistakes += wrong
         yield Progress(rows, mistakes, len(scores), wrong, seconds, scores)

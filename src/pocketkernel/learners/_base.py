@@ -3,21 +3,27 @@
 import secrets
 from collections.abc import Iterable
 from dataclasses import astuple
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Bunch, column_or_1d
+from sklearn.utils import Bunch
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pocketkernel import _core
 from pocketkernel.kernels import PAPER_KERNELS, Kernel
+from pocketkernel.learners._persistent import Persistent
+from pocketkernel.learners._plan import plan as plan_of
 from pocketkernel.learners._recipe import Recipe, largest
+from pocketkernel.learners._rows import CsrRows, check_labels, check_rows
+from pocketkernel.learners._threads import allowed_threads, thread_count
 from pocketkernel.losses import LOSSES
 from pocketkernel.memory import parse_bytes
 
@@ -27,104 +33,93 @@ Array = npt.NDArray[Any]
 Scores = npt.NDArray[np.float64]
 
 
-class CsrRows(NamedTuple):
-    """The three arrays of a CSR matrix, of the types that the core reads."""
-
-    values: Array
-    columns: Array
-    starts: Array
-    shape: tuple[int, int]
-
-    @classmethod
-    def of(cls, X: Any) -> Self:
-        """Rows of a CSR matrix with sorted, unique column indices; the matrix itself is left alone."""
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        return cls(
-            np.ascontiguousarray(X.data),
-            np.ascontiguousarray(X.indices, dtype=np.int32),
-            np.ascontiguousarray(X.indptr, dtype=np.int64),
-            X.shape,
-        )
-
-    def at(self, row: int, column: int) -> float:
-        """The stored value at a place."""
-        place = slice(self.starts[row], self.starts[row + 1])
-        return float(self.values[place][self.columns[place] == column][0])
+def _has_logistic_loss(estimator: Any) -> bool:
+    if estimator._loss_name() == "logistic":
+        return True
+    raise AttributeError(f"probabilities need loss='logistic'; this learner has loss={estimator._loss_name()!r}.")
 
 
-class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the learners: a binary classifier that learns row by row in one block of memory of fixed size.
+class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
+    """Base of the learners: a classifier that learns row by row in one block of memory of fixed size.
 
     A subclass names its learner in the core (`_learner`), the parameter that counts stored rows or frequencies
     (`_budget_name`), and copies its own parameters into the core's settings (`_configure`).
     """
 
     _learner: ClassVar[str]
+    _multiclass: ClassVar[bool] = False
+    _loss: ClassVar[str] = "logistic"  # of a learner that has no such parameter
     _budget_name: ClassVar[str] = "budget"
     _smallest_budget: ClassVar[int] = 1
 
     kernels: Iterable[Kernel] | None
     memory: int | str | None
     dtype: str
+    n_jobs: int | None
     random_state: Any
+
+    plan = plan_of
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn every row of X once, in order.
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
+        X : array, sparse matrix or data frame of shape (n, d)
             Finite numbers; float32 and float64 arrays in C order are read in place.
-        y : array of shape (n,)
-            Labels, of exactly two different values. The smaller one is the negative class.
+        y : array or series of shape (n,)
+            Labels, of at least two different values (of exactly two for a binary learner; the smaller one is the
+            negative class).
+        sample_weight : array of shape (n,), default=None
+            What the loss of each row is multiplied by, from 0 to 1e9; None stands for 1. A row of weight 0 is not
+            learned at all. For learners that sample, a row of weight 2 is not the same as the row twice.
         """
-        self._feed(X, y, None, restart=True)
+        self._feed(X, y, None, sample_weight, restart=True)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn every row of X once, in order, going on from what was learned before.
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As in `fit`.
-        classes : array of two labels, default=None
-            Needed in the first call if y does not hold both labels.
+        classes : array of labels, default=None
+            All labels there are. Needed in the first call if y does not hold each of them.
         """
-        self._feed(X, y, classes, restart=False)
+        self.predict_then_learn(X, y, classes, sample_weight)
         return self
 
-    def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> Scores:
+    def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Scores:
         """For every row of X: score it, then learn it with its label. Answers the scores, each made before its label.
 
         The fast path for progressive evaluation, with whole blocks or with one row at a time. Parameters as in
-        `partial_fit`.
+        `partial_fit`, scores as in `decision_function`.
         """
-        core = self.__dict__.get("_core")
-        if core is not None and self._core_knows_labels and classes is None and type(X) is np.ndarray and X.ndim == 2:
-            scores = np.empty(len(X))
-            status = core.learn_dense(X, y, scores)
-            if status == 0:
-                return scores
-        return self._feed(X, y, classes, restart=False)
+        if classes is None and self._takes_as_it_is(X) and self._core_knows_labels:
+            scores = self._room_for_scores(len(X))
+            if self._core.learn_dense(X, y, sample_weight, scores) == 0:
+                return self._decision(scores)
+        return self._decision(self._feed(X, y, classes, sample_weight, restart=False))
 
-    def _feed(self, X: Any, y: Any, classes: Any, *, restart: bool) -> Scores:
+    def _feed(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool) -> Scores:
         before = self.__dict__.copy()
         try:
             if restart:
                 self.__dict__.pop("_core", None)
             begin = "_core" not in self.__dict__
             X, y = self._check_rows_and_labels(X, y, begin)
+            weights = _checked_weights(sample_weight, X.shape[0])
+            if restart and weights is not None and not np.any(weights):
+                raise ValueError("sample_weight is zero for every row: there is nothing to learn.")
             if begin:
                 self._begin(X, y, classes, restart)
             elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
                 raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}.")
-            scores = np.empty(X.shape[0])
-            self._call(X, scores, self._signs(y))
+            scores = self._room_for_scores(X.shape[0])
+            self._call(X, scores, self._numbered(y), weights)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -134,20 +129,19 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _begin(self, X: Array, y: Array, classes: Any, restart: bool) -> None:
         """Build the learner in the core for rows like X."""
         labels = np.unique(y if classes is None else np.asarray(classes))
-        if classes is not None and len(labels) != 2:
-            raise ValueError(f"classes={classes!r} has {len(labels)} different labels: exactly two are needed.")
-        if len(labels) == 1:
+        whose = "y" if classes is None else f"classes={classes!r}"
+        if len(labels) < 2:
             raise ValueError(
-                f"y has only one class, {labels[0]!r}: "
-                + ("learning needs both." if restart else "give both labels in the first call, as classes=[...].")
+                f"{whose} has only one class, {labels.tolist()[0]!r}: "
+                + ("learning needs two." if restart else "give all labels in the first call, as classes=[...].")
             )
-        if len(labels) > 2:
+        if len(labels) > 2 and not self._multiclass:
             raise ValueError(
-                f"Only binary classification is supported: y has {len(labels)} classes, {labels[:5].tolist()} ...; "
-                "wrap the learner in sklearn.multiclass.OneVsRestClassifier."
+                f"Only binary classification is supported: {whose} has {len(labels)} classes, {labels[:5].tolist()} "
+                "..., not two; use MulticlassMOMDS, or wrap the learner in sklearn.multiclass.OneVsRestClassifier."
             )
         self.classes_ = labels
-        self._recipe = self._choose(X.shape[1], X.shape[0] if restart else None)
+        self._recipe = self._choose(X.shape[1], len(labels), X.shape[0] if restart else None)
         self.budget_ = self._recipe.budget
         self._core = self._recipe.build()
         self._name_labels()
@@ -155,17 +149,61 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     # ---- answering --------------------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Scores:
-        """Scores of the rows of X; a score >= 0 means the positive class, ``classes_[1]``. Learns nothing."""
-        check_is_fitted(self)
-        X = self._check_rows(X, reset=False)
-        scores = np.empty(X.shape[0])
-        self._call(X, scores, None)
-        return scores
+        """Scores of the rows of X. Learns nothing.
+
+        Of two classes: one score for each row; a score >= 0 means the positive class, ``classes_[1]``. Of more: one
+        for each row and class; the largest wins. A long block is shared among threads (see `n_jobs`), which changes
+        nothing but the time.
+        """
+        return self._decision(self._scores(X))
 
     def predict(self, X: Any) -> Array:
         """Labels of the rows of X."""
-        positive = self.decision_function(X) >= 0
-        return self.classes_[positive.astype(int)]  # type: ignore[no-any-return]
+        return self._labels(self.decision_function(X))
+
+    @available_if(_has_logistic_loss)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Scores:
+        """Probabilities of the classes for the rows of X, as the logistic loss means them.
+
+        Only for learners whose loss is logistic. Columns are in the order of `classes_`.
+        """
+        scores = self._scores(X)
+        if scores.ndim == 1:
+            positive = expit(scores)
+            return np.column_stack([1.0 - positive, positive])
+        return softmax(scores, axis=1)
+
+    def _scores(self, X: Any) -> Scores:
+        """Scores as the core gives them."""
+        if self._takes_as_it_is(X):
+            scores = self._room_for_scores(len(X))
+            if self._core.score_dense(X, scores, thread_count(self.n_jobs, len(X) * self._core.nbytes)) == 0:
+                return scores
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        scores = self._room_for_scores(X.shape[0])
+        self._call(X, scores)
+        return scores
+
+    def _takes_as_it_is(self, X: Any) -> bool:
+        """Whether the core may look at X itself: it refuses what it cannot read, and the long way says why."""
+        mine = self.__dict__
+        return "_core" in mine and type(X) is np.ndarray and X.ndim == 2 and "feature_names_in_" not in mine
+
+    def _loss_name(self) -> Any:
+        return getattr(self, "loss", self._loss)
+
+    def _room_for_scores(self, rows: int) -> Scores:
+        return np.empty((rows, len(self.classes_)) if self._multiclass else rows)
+
+    def _decision(self, scores: Scores) -> Scores:
+        """The core's scores in the form of a decision function: of two classes one number, the difference."""
+        return scores[:, 1] - scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 2 else scores
+
+    def _labels(self, decision: Scores) -> Array:
+        """Labels that a decision function's answer means."""
+        places = (decision >= 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
+        return self.classes_[places]  # type: ignore[no-any-return]
 
     # ---- what it has become -----------------------------------------------------------------------------------------
 
@@ -211,42 +249,26 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._multiclass
         return tags
-
-    # A learner in the core is carried as its recipe and the bytes of its state, and built anew from them.
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        if "_core" in state:
-            state["_core"] = self._core.save()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        saved = state.pop("_core", None)
-        super().__setstate__(state)
-        if saved is None:
-            return
-        core = self._recipe.build()
-        status = core.load(saved)
-        if status != 0:
-            raise ValueError("saved state {1}".format(*_core.describe(status)))
-        self._core = core
-        self._name_labels()
 
     # ---- from parameters to a recipe --------------------------------------------------------------------------------
 
-    def _choose(self, features: int, rows: int | None) -> Recipe:
+    def _choose(self, features: int, classes: int, rows: int | None) -> Recipe:
         """Check the parameters and choose the budget; `rows` is how many are to come, if that is known."""
+        storage = getattr(self, "storage", None)
         recipe = Recipe(
             learner=self._learner,
             doubles=_one_of("dtype", self.dtype, ("float32", "float64")) == "float64",
             kernels=_checked_kernels(self.kernels),
-            loss=_one_of("loss", getattr(self, "loss", "hinge"), LOSSES),
+            loss=_one_of("loss", self._loss_name(), LOSSES),
             removal=_one_of("removal", getattr(self, "removal", "half"), ("half", "restart")),
             features=features,
+            classes=classes,
+            storage="full" if storage is None else _one_of("storage", storage, ("float16", "bfloat16")),
             seed=_seed(self.random_state),
         )
+        allowed_threads(self.n_jobs)
         self._configure(recipe, rows)
         budget = getattr(self, self._budget_name)
         if self.memory is None:
@@ -270,7 +292,7 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if budget < 1:
             raise ValueError(f"{self._budget_name}={budget} is too small: use a whole number from 1 up.")
         self._set_budget(recipe, budget)
-        size, status = recipe.bytes()
+        size, _, status = recipe.size()
         if status != 0:
             subject, sentence = _core.describe(status)
             name = self._budget_name if subject == "budget" else subject
@@ -289,66 +311,57 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
         def fits(budget: int) -> bool:
             self._set_budget(recipe, budget)
-            size, status = recipe.bytes()
+            size, _, status = recipe.size()
             return status == 0 and size <= memory
 
         self._set_budget(recipe, largest(fits, self._smallest_budget))
 
     # ---- rows and labels --------------------------------------------------------------------------------------------
 
-    def _check_rows(self, X: Any, *, reset: bool) -> Any:
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            order="C",
-            ensure_all_finite=False,
-        )
-        return CsrRows.of(X) if sparse.issparse(X) else np.require(X, requirements=["C", "A"])
-
     def _check_rows_and_labels(self, X: Any, y: Any, begin: bool) -> tuple[Any, Array]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        X = self._check_rows(X, reset=begin)
-        y = column_or_1d(y, warn=True)
+        X = check_rows(self, X, reset=begin)
+        y = check_labels(y)
         if y.shape[0] != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows but y has {y.shape[0]} labels: give one label per row.")
+        if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
+            raise ValueError("y contains NaN or infinity: every row needs a label, or leave the row out.")
         if begin:
             check_classification_targets(y)
         return X, y
 
     def _name_labels(self) -> None:
-        """Tell the core the two labels, if it can compare them itself; else it is given -1 and +1."""
+        """Tell the core the labels, if it can compare them itself; else it is given their places, 0, 1 ..."""
         kind, numbers = self.classes_.dtype.kind, self.classes_
         self._core_knows_labels = kind in "biuf" and bool(np.all(np.abs(numbers.astype(float)) < 2**53))
-        negative, positive = map(float, numbers) if self._core_knows_labels else (-1.0, 1.0)
-        self._core.set_labels(negative, positive)
+        self._core.set_labels(list(map(float, numbers if self._core_knows_labels else range(len(numbers)))))
 
-    def _signs(self, y: Array) -> Array:
+    def _numbered(self, y: Array) -> Array:
         """Labels in a form that the core reads."""
         if self._core_knows_labels and y.dtype.kind in "biuf":
             native = y.dtype.newbyteorder("=")
             return np.ascontiguousarray(y, dtype=native if native.char in "?bidflq" else np.float64)
-        positive = y == self.classes_[1]
-        unknown = ~(positive | (y == self.classes_[0]))
-        if np.any(unknown):
-            raise self._unknown_label(y[unknown][0])
-        negative, label = self.classes_.astype(float) if self._core_knows_labels else (-1.0, 1.0)
-        return np.where(positive, label, negative)
+        places = np.full(len(y), -1.0)
+        for place, label in enumerate(self.classes_):
+            places[y == label] = place
+        if np.any(places < 0):
+            raise self._unknown_label(y[places < 0][0])
+        return self.classes_.astype(float)[places.astype(int)] if self._core_knows_labels else places
 
     def _unknown_label(self, label: Any) -> ValueError:
-        return ValueError(f"y has the label {label!r}, which is none of the two classes {self.classes_.tolist()}.")
+        label = label.item() if isinstance(label, np.generic) else label
+        return ValueError(f"y has the label {label!r}, which is none of the classes {self.classes_.tolist()}.")
 
-    def _call(self, X: Any, scores: Scores, y: Array | None) -> None:
+    def _call(self, X: Any, scores: Scores, y: Array | None = None, weights: Array | None = None) -> None:
         """Run a block through the core: learn if there are labels, else only score."""
+        core, threads = self._core, thread_count(self.n_jobs, X.shape[0] * self._core.nbytes)
         if isinstance(X, CsrRows):
             rows = (X.values, X.columns, X.starts)
-            core = self._core
-            status = core.score_sparse(*rows, scores) if y is None else core.learn_sparse(*rows, y, scores)
+            learn, score = partial(core.learn_sparse, *rows), partial(core.score_sparse, *rows)
         else:
-            status = self._core.score_dense(X, scores) if y is None else self._core.learn_dense(X, y, scores)
+            learn, score = partial(core.learn_dense, X), partial(core.score_dense, X)
+        status = score(scores, threads) if y is None else learn(y, weights, scores)
         if status == 0:
             return
         if status == _core.UNSUITED:
@@ -358,8 +371,26 @@ class OnlineKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if subject == "y":
             assert y is not None
             raise self._unknown_label(y[row])
+        if subject == "sample_weight":
+            assert weights is not None
+            raise ValueError(f"{subject} {sentence} (found {weights[row]} at row {row}).")
         value = X.at(row, column) if isinstance(X, CsrRows) else float(X[row, column])
-        raise ValueError(f"X {sentence} (found {value} at row {row}, column {column}).")
+        names = getattr(self, "feature_names_in_", None)
+        named = "" if names is None else f" {names[column]!r}"
+        raise ValueError(f"X {sentence} (found {value} at row {row}, column {column}{named}).")
+
+
+def _checked_weights(sample_weight: Any, rows: int) -> Array | None:
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        return np.full(rows, float(weights))
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if len(weights) != rows:
+        raise ValueError(f"sample_weight has {len(weights)} weights but X has {rows} rows: give one weight per row.")
+    return np.ascontiguousarray(weights)
 
 
 def _checked_kernels(kernels: Any) -> tuple[Kernel, ...]:

@@ -11,7 +11,8 @@ LEVEL_VARIABLE = "POCKETKERNEL_LEVEL"
 """Environment variable that forces a level of the core: scalar, base or avx2. All give the same bits."""
 
 _NUMBERS = (
-    "features", "budget", "reservoir", "step", "norm_bound", "horizon", "nu", "rate", "regularization", "seed",
+    "classes", "features", "budget", "reservoir", "step", "norm_bound", "horizon", "nu", "rate", "regularization",
+    "seed",
 )  # fmt: skip
 
 
@@ -26,6 +27,8 @@ class Recipe:
     removal: str
     features: int
     seed: int
+    classes: int = 2
+    storage: str = "full"
     budget: int = 0
     reservoir: int = 10
     step: float = 1.0
@@ -42,13 +45,14 @@ class Recipe:
             settings.add_kernel(kernel.family, kernel.parameter)
         settings.set_loss(self.loss)
         settings.set_removal(self.removal == "half")
+        settings.set_storage(self.storage)
         for name in _NUMBERS:
             setattr(settings, name, getattr(self, name))
         return settings
 
-    def bytes(self) -> tuple[int, int]:
-        """Bytes of the learner, and the core's status: 0 if it can be built."""
-        return _core.bytes_of(self.learner, self.doubles, self.settings())
+    def size(self) -> tuple[int, int, int]:
+        """Bytes of the learner, bytes of its saved state, and the core's status: 0 if it can be built."""
+        return _core.size_of(self.learner, self.doubles, self.settings())
 
     def build(self) -> _core.Learner:
         """Build the learner, at the level that the environment asks for or the best."""

@@ -31,6 +31,12 @@ class LKMBooks(OnlineKernelClassifier):
         The loss.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
+    storage : {None, "float16", "bfloat16"}, default=None
+        How rows are held: as `dtype` says, or rounded to 16 bits, which nearly doubles the rows that fit. float16 is
+        finer and reaches to 65504; bfloat16 is coarser and has float32's range. Arithmetic stays in float32.
+    n_jobs : int, default=None
+        Most threads that score a block together; -1 stands for all cores, None for the environment's
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
     random_state : int, NumPy generator or None, default=None
         Seed of the sampling.
 
@@ -54,6 +60,8 @@ class LKMBooks(OnlineKernelClassifier):
     >>> model = LKMBooks(random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)
     True
+    >>> LKMBooks.plan(2).nbytes == model.nbytes
+    True
     """
 
     _learner = "lkm_books"
@@ -69,6 +77,8 @@ class LKMBooks(OnlineKernelClassifier):
         horizon: float | None = None,
         loss: str = "logistic",
         dtype: str = "float32",
+        storage: str | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ):
         self.kernels = kernels  # type: ignore[assignment]
@@ -79,6 +89,8 @@ class LKMBooks(OnlineKernelClassifier):
         self.horizon = horizon
         self.loss = loss
         self.dtype = dtype
+        self.storage = storage
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _configure(self, recipe: Recipe, rows: int | None) -> None:

@@ -36,6 +36,12 @@ class MOMDH(OnlineKernelClassifier):
         What a full buffer loses: its newer half, or everything.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
+    storage : {None, "float16", "bfloat16"}, default=None
+        How rows are held: as `dtype` says, or rounded to 16 bits, which nearly doubles the rows that fit. float16 is
+        finer and reaches to 65504; bfloat16 is coarser and has float32's range. Arithmetic stays in float32.
+    n_jobs : int, default=None
+        Most threads that score a block together; -1 stands for all cores, None for the environment's
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
     random_state : int, NumPy generator or None, default=None
         Seed of the sampling.
 
@@ -62,9 +68,12 @@ class MOMDH(OnlineKernelClassifier):
     True
     >>> int(model.diagnostics_.archived) >= 10
     True
+    >>> MOMDH.plan(2, budget=100).nbytes == model.nbytes
+    True
     """
 
     _learner = "m_omd_h"
+    _loss = "hinge"
     _smallest_budget = 2
 
     def __init__(
@@ -79,6 +88,8 @@ class MOMDH(OnlineKernelClassifier):
         horizon: float = 1e9,
         removal: str = "half",
         dtype: str = "float32",
+        storage: str | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ):
         self.kernels = kernels  # type: ignore[assignment]
@@ -90,6 +101,8 @@ class MOMDH(OnlineKernelClassifier):
         self.horizon = horizon
         self.removal = removal
         self.dtype = dtype
+        self.storage = storage
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _configure(self, recipe: Recipe, rows: int | None) -> None:

@@ -33,6 +33,12 @@ class MOMDS(OnlineKernelClassifier):
         What a full buffer loses: its older half, or everything.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
+    storage : {None, "float16", "bfloat16"}, default=None
+        How rows are held: as `dtype` says, or rounded to 16 bits, which nearly doubles the rows that fit. float16 is
+        finer and reaches to 65504; bfloat16 is coarser and has float32's range. Arithmetic stays in float32.
+    n_jobs : int, default=None
+        Most threads that score a block together; -1 stands for all cores, None for the environment's
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
     random_state : int, NumPy generator or None, default=None
         Seed of the sampling.
 
@@ -60,6 +66,8 @@ class MOMDS(OnlineKernelClassifier):
     True
     >>> model.nbytes <= 16 * 1024
     True
+    >>> MOMDS.plan(2, memory="16KiB").nbytes == model.nbytes
+    True
     """
 
     _learner = "m_omd_s"
@@ -76,6 +84,8 @@ class MOMDS(OnlineKernelClassifier):
         loss: str = "logistic",
         removal: str = "half",
         dtype: str = "float32",
+        storage: str | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ):
         self.kernels = kernels  # type: ignore[assignment]
@@ -86,6 +96,8 @@ class MOMDS(OnlineKernelClassifier):
         self.loss = loss
         self.removal = removal
         self.dtype = dtype
+        self.storage = storage
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _configure(self, recipe: Recipe, rows: int | None) -> None:

@@ -33,6 +33,9 @@ class Raker(OnlineKernelClassifier):
         The loss.
     dtype : {"float32", "float64"}, default="float32"
         Precision of frequencies, coefficients and arithmetic.
+    n_jobs : int, default=None
+        Most threads that score a block together; -1 stands for all cores, None for the environment's
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
     random_state : int, NumPy generator or None, default=None
         Seed of the frequencies.
 
@@ -59,6 +62,8 @@ class Raker(OnlineKernelClassifier):
     True
     >>> model.frequencies_.shape
     (100, 2)
+    >>> Raker.plan(2, features=100).nbytes == model.nbytes
+    True
     """
 
     _learner = "raker"
@@ -74,6 +79,7 @@ class Raker(OnlineKernelClassifier):
         regularization: float = 0.0005,
         loss: str = "logistic",
         dtype: str = "float32",
+        n_jobs: int | None = None,
         random_state: Any = None,
     ):
         self.kernels = kernels  # type: ignore[assignment]
@@ -83,6 +89,7 @@ class Raker(OnlineKernelClassifier):
         self.regularization = regularization
         self.loss = loss
         self.dtype = dtype
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _configure(self, recipe: Recipe, rows: int | None) -> None:

@@ -1,0 +1,333 @@
+"""Estimators as bytes, files and pickles: what a model file says about an estimator, written and believed or not."""
+
+import os
+import re
+import reprlib
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import MISSING, astuple, fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from pocketkernel import _core, model_file
+from pocketkernel.kernels import Kernel
+from pocketkernel.learners._recipe import Recipe
+from pocketkernel.losses import LOSSES
+from pocketkernel.model_file import Contents, ModelFileError
+
+FAMILIES: dict[str, type[Kernel]] = {class_.family: class_ for class_ in Kernel.__subclasses__()}
+MOST_LABEL_BYTES = 2**24
+
+# The fields of a file's model.
+_FIELDS = {"estimator", "parameters", "recipe", "labels", "feature_names", "n_features", "extra"}
+# What the bytes bring back; everything else that an estimator carries goes into a pickle as it is.
+_LEARNED = (
+    "_core", "_recipe", "_core_knows_labels", "budget_", "classes_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
+
+
+class Persistent(BaseEstimator):  # type: ignore[misc]
+    """An estimator with a recipe, labels and a learner in the core, that can be written and read."""
+
+    _learner: ClassVar[str]
+    _recipe: Recipe
+    _core: _core.Learner
+    classes_: npt.NDArray[Any]
+
+    # ---- writing ----------------------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """The whole model as bytes: parameters, labels, names of columns, and the exact state of learning.
+
+        Their number depends on parameters, labels and names alone, not on how many rows were learned. A kernel is
+        written as its family and number; `random_state` as it is if it is None or a number, else as the seed that was
+        drawn from it.
+        """
+        return self._to_bytes({})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_bytes()` to a file, which `pocketkernel.load` reads.
+
+        An older file of that name is replaced in one step, and left as it was if anything fails.
+        """
+        model_file.write(path, self.to_bytes())
+
+    def _to_bytes(self, extra: dict[str, Any]) -> bytes:
+        """`to_bytes` with JSON of whoever wraps the estimator."""
+        name = type(self).__name__
+        if library_class(type(self)) is not type(self):
+            raise TypeError(
+                f"{name} is not a class of pocketkernel, so no file of it could be read back: pickle it, or save a "
+                f"{library_class(type(self)).__name__}."
+            )
+        self._fitted()
+        parameters = {name: self._written(name, value) for name, value in self.get_params(deep=False).items()}
+        return self._pack(parameters, extra)
+
+    def _pack(self, parameters: dict[str, Any], extra: dict[str, Any]) -> bytes:
+        names = getattr(self, "feature_names_in_", None)
+        model = {
+            "estimator": library_class(type(self)).__name__,
+            "parameters": parameters,
+            "recipe": write_recipe(self._recipe),
+            "labels": write_labels(self.classes_),
+            "feature_names": None if names is None else [str(name) for name in names],
+            "n_features": self._recipe.features,
+            "extra": extra,
+        }
+        return model_file.encode(Contents(model, self._core.save()))
+
+    def _written(self, name: str, value: Any) -> Any:
+        """A parameter as JSON."""
+        if name == "random_state" and isinstance(value, np.random.Generator | np.random.RandomState):
+            return self._recipe.seed
+        if name == "kernels" and isinstance(value, Kernel):
+            return write_kernel(value)
+        if name == "kernels" and isinstance(value, list | tuple):
+            return [write_kernel(kernel) for kernel in value]
+        if isinstance(value, np.generic):
+            value = value.item()
+        if is_plain(value):
+            return value
+        raise ValueError(
+            f"{name}={value!r} cannot be written to a file: use "
+            + ("a list of kernels." if name == "kernels" else "a number, a string or None.")
+        )
+
+    # ---- reading ----------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The model that `to_bytes` wrote; it goes on exactly where that one was."""
+        return cls._from_contents(model_file.decode(data))
+
+    @classmethod
+    def _from_contents(cls, contents: Contents) -> Self:
+        estimator, extra = cls._restored(contents)
+        if extra:
+            raise ModelFileError("the model file holds a stream of pocketkernel.river: use pocketkernel.load.")
+        return estimator
+
+    @classmethod
+    def _restored(cls, contents: Contents) -> tuple[Self, dict[str, Any]]:
+        """The estimator, and the JSON of whoever wrapped it."""
+        name = contents.model.get("estimator")
+        if name != cls.__name__:
+            raise ModelFileError(
+                f"the model file holds a {reprlib.repr(name)}, not a {cls.__name__!r}: "
+                "pocketkernel.load reads every kind."
+            )
+        estimator = cls(**cls._read_parameters(contents.model.get("parameters")))
+        return estimator, estimator._unpack(contents)
+
+    @classmethod
+    def _read_parameters(cls, written: Any) -> dict[str, Any]:
+        """Constructor parameters; one that a file of an older version lacks has its default."""
+        if not isinstance(written, dict):
+            raise ModelFileError("the model file has no parameters.")
+        parameters: dict[str, Any] = {}
+        for name, value in written.items():
+            if name not in cls._get_param_names():
+                raise ModelFileError(f"the model file has {reprlib.repr(name)}, which {cls.__name__} has no use for.")
+            if name == "kernels" and value is not None:
+                one = isinstance(value, list) and value and isinstance(value[0], str)
+                parameters[name] = read_kernel(value) if one else read_kernels(value)
+            elif is_plain(value):
+                parameters[name] = value
+            else:
+                raise ModelFileError(f"the model file has an impossible {name}, {reprlib.repr(value)}.")
+        return parameters
+
+    def _unpack(self, contents: Contents) -> dict[str, Any]:
+        """Become what the contents say, but for the parameters; answers the extra."""
+        model = contents.model
+        if model.keys() != _FIELDS:
+            odd = sorted(model.keys() ^ _FIELDS)
+            raise ModelFileError(f"the model file lacks or has too much: {reprlib.repr(odd)}.")
+        recipe = read_recipe(model["recipe"])
+        if recipe.learner != self._learner:
+            raise ModelFileError(
+                f"the model file has a recipe of {reprlib.repr(recipe.learner)}, and {type(self).__name__} runs "
+                f"{self._learner!r}."
+            )
+        labels = read_labels(model["labels"])
+        if len(labels) != recipe.classes:
+            raise ModelFileError(f"the model file has {len(labels)} labels and a recipe for {recipe.classes}.")
+        names, extra = model["feature_names"], model["extra"]
+        if model["n_features"] != recipe.features or not _are_names(names, recipe.features):
+            raise ModelFileError(f"the model file does not name {recipe.features} features, as its recipe has.")
+        if not isinstance(extra, dict):
+            raise ModelFileError(f"the model file has an impossible extra, {reprlib.repr(extra)}.")
+        core = revived(recipe, contents.state)
+        self._recipe, self._core = recipe, core
+        self.budget_ = recipe.budget
+        self.classes_ = labels
+        self.n_features_in_ = recipe.features
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self._name_labels()
+        return extra
+
+    # ---- pickles: parameters and the like as they are, the rest as the bytes of a file ------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "_core" in state:
+            state = {name: value for name, value in state.items() if name not in _LEARNED}
+            state["_model"] = self._pack({}, {})
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        data = state.pop("_model", None)
+        super().__setstate__(state)
+        if data is not None:
+            self._unpack(model_file.decode(data))
+
+
+def library_class(class_: type) -> type:
+    """The class itself if it is one of this package, else the first of its ancestors that is."""
+    return next(c for c in class_.__mro__ if c.__module__.split(".")[0] == __name__.split(".")[0])
+
+
+# ---- plain values ---------------------------------------------------------------------------------------------------
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a file can hold the value as it is: None, a string, a finite number that fits into 64 bits."""
+    if type(value) is int:
+        return -(2**63) <= value < 2**64
+    return value is None or type(value) in (bool, str) or (type(value) is float and value - value == 0)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**64
+
+
+def _are_names(names: Any, features: int) -> bool:
+    if names is None:
+        return True
+    return isinstance(names, list) and len(names) == features and all(isinstance(name, str) for name in names)
+
+
+# ---- kernels --------------------------------------------------------------------------------------------------------
+
+
+def write_kernel(kernel: Any) -> list[Any]:
+    """A kernel as its family and number."""
+    if type(kernel) in FAMILIES.values():
+        numbers = [number.item() if isinstance(number, np.generic) else number for number in astuple(kernel)]
+        if all(is_plain(number) for number in numbers):
+            return [kernel.family, *numbers]
+    raise ValueError(
+        f"kernels has {kernel!r}, which cannot be written to a file: use pocketkernel's kernels with plain numbers."
+    )
+
+
+def read_kernel(written: Any) -> Kernel:
+    """A kernel from its family and number."""
+    good = isinstance(written, list) and written and isinstance(written[0], str) and written[0] in FAMILIES
+    if good:
+        class_, numbers = FAMILIES[written[0]], written[1:]
+        if len(numbers) == len(fields(class_)) and all(type(n) in (int, float) for n in numbers):
+            return class_(*numbers)
+    raise ModelFileError(f"the model file has an unknown kernel, {reprlib.repr(written)}.")
+
+
+def read_kernels(written: Any) -> tuple[Kernel, ...]:
+    """Kernels from a list."""
+    if not isinstance(written, list):
+        raise ModelFileError(f"the model file has an impossible list of kernels, {reprlib.repr(written)}.")
+    return tuple(read_kernel(kernel) for kernel in written)
+
+
+# ---- recipes --------------------------------------------------------------------------------------------------------
+
+
+def write_recipe(recipe: Recipe) -> dict[str, Any]:
+    """A recipe, field by field."""
+    written = {field.name: getattr(recipe, field.name) for field in fields(recipe)}
+    return written | {"kernels": [write_kernel(kernel) for kernel in recipe.kernels]}
+
+
+_CHECKS: dict[Any, Callable[[Any], bool]] = {
+    bool: lambda value: type(value) is bool,
+    str: lambda value: type(value) is str,
+    int: _is_count,
+    float: lambda value: type(value) is float,
+    tuple[Kernel, ...]: lambda value: isinstance(value, list),
+}
+
+
+def read_recipe(written: Any) -> Recipe:
+    """A recipe that the core accepts. A field with a default may be missing: an older version did not have it."""
+    if not isinstance(written, dict):
+        raise ModelFileError("the model file has no recipe.")
+    known = {field.name: field for field in fields(Recipe)}
+    needed = {name for name, field in known.items() if field.default is MISSING}
+    for name in sorted((written.keys() - known.keys()) | (needed - written.keys())):
+        raise ModelFileError(f"the model file has a recipe with an unknown or missing field, {reprlib.repr(name)}.")
+    for name, value in written.items():
+        if not _CHECKS[known[name].type](value):
+            raise ModelFileError(f"the model file has a recipe with an impossible {name}, {reprlib.repr(value)}.")
+    if written["loss"] not in LOSSES or written["removal"] not in ("half", "restart"):
+        raise ModelFileError("the model file has a recipe with an unknown loss or removal.")
+    return Recipe(**written | {"kernels": read_kernels(written["kernels"])})
+
+
+def revived(recipe: Recipe, state: bytes) -> _core.Learner:
+    """The learner of a recipe in the state that was saved."""
+    try:
+        _, state_bytes, status = recipe.size()
+    except (ValueError, TypeError) as error:  # a name that the core does not know
+        raise ModelFileError(f"the model file has a recipe that cannot be built: {error}.") from None
+    if status != 0:
+        raise ModelFileError("the model file has a recipe that cannot be built: {} {}.".format(*_core.describe(status)))
+    if state_bytes != len(state):  # before anything is allocated: what a file can ask for is in proportion to its size
+        raise ModelFileError(
+            f"the model file has a recipe for a state of {state_bytes} bytes and a state of {len(state)}: they do not "
+            "match."
+        )
+    core = recipe.build()
+    status = core.load(state)
+    if status != 0:
+        raise ModelFileError("the model file cannot be used: its {} {}.".format(*_core.describe(status)))
+    return core
+
+
+# ---- labels ---------------------------------------------------------------------------------------------------------
+
+_LABEL_DTYPE = re.compile(r"[<>|]([biuf])[1248]|[<>](U)([0-9]{1,8})|\|(O)")
+_LABEL_TYPES = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
+
+
+def write_labels(labels: npt.NDArray[Any]) -> dict[str, Any]:
+    """Labels as their dtype and values."""
+    values = [str(label) if isinstance(label, str) else label for label in labels.tolist()]
+    written = {"dtype": labels.dtype.str, "values": values}
+    try:
+        read_labels(written)
+    except ModelFileError:
+        raise ValueError(
+            f"the labels {reprlib.repr(labels.tolist())} of dtype {labels.dtype} cannot be written to a file: use "
+            "(shorter) strings or numbers."
+        ) from None
+    return written
+
+
+def read_labels(written: Any) -> npt.NDArray[Any]:
+    """Labels from their dtype and values: numbers or strings, sorted, no two alike."""
+    if isinstance(written, dict) and written.keys() == {"dtype", "values"}:
+        dtype, values = written["dtype"], written["values"]
+        match = _LABEL_DTYPE.fullmatch(dtype) if isinstance(dtype, str) else None
+        if match and isinstance(values, list) and len(values) * 4 * int(match[3] or 2) <= MOST_LABEL_BYTES:
+            type_ = _LABEL_TYPES[match[1] or match[2] or match[4]]
+            if all(type(value) is type_ and is_plain(value) for value in values) and values == sorted(set(values)):
+                with suppress(OverflowError, TypeError, ValueError):
+                    labels = np.array(values, dtype=np.dtype(dtype))
+                    if labels.dtype.str == dtype and labels.tolist() == values:
+                        return labels
+    raise ModelFileError(f"the model file has impossible labels, {reprlib.repr(written)}.")

@@ -1,0 +1,165 @@
+"""What a learner will take, before it has seen a row."""
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Integral
+from types import MethodType
+from typing import Any
+
+from pocketkernel.memory import parse_bytes
+
+MOST_FEATURES = 1_000_000
+SOME_ROWS = 64
+"""Rows over which bytes are averaged: whole packs, whatever the precision."""
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """What a learner takes for rows of some width: exactly what a fit will give.
+
+    Attributes
+    ----------
+    learner : str
+        Name of the estimator.
+    n_features : int
+        Columns of a row.
+    n_classes : int
+        Labels to tell apart.
+    kernels : int
+        Number of kernels, K.
+    dtype : str
+        Precision of stored rows and of arithmetic.
+    storage : str or None
+        Format of stored rows, if it is another.
+    budget_name : {"budget", "features"}
+        Whether `budget` counts stored rows, B, or frequencies, D.
+    budget : int
+        B or D as it is chosen, or given.
+    nbytes : int
+        Bytes of the learner, all in all.
+    bytes_per_row : int
+        Bytes that one more in `budget` takes, on average: rows come in whole packs.
+    memory : int or None
+        Bytes that were asked for.
+
+    Examples
+    --------
+    >>> Plan("MOMDS", 10, 2, 5, "float32", None, "budget", budget=1040, nbytes=65088, bytes_per_row=60, memory=65536)
+    MOMDS, 10 features, 5 kernels, float32
+      budget      1,040 rows
+      takes      65,088 bytes
+      of         65,536 bytes
+      left over     448 bytes
+      per row        60 bytes
+    """
+
+    learner: str
+    n_features: int
+    n_classes: int
+    kernels: int
+    dtype: str
+    storage: str | None
+    budget_name: str
+    budget: int
+    nbytes: int
+    bytes_per_row: int
+    memory: int | None = None
+
+    @property
+    def headroom(self) -> int | None:
+        """Bytes of `memory` that are left over."""
+        return None if self.memory is None else self.memory - self.nbytes
+
+    def _title(self) -> str:
+        kernels = "1 kernel" if self.kernels == 1 else f"{self.kernels} kernels"
+        features = "1 feature" if self.n_features == 1 else f"{self.n_features:,} features"
+        classes = f"{self.n_classes} classes, " if self.n_classes > 2 else ""
+        stored = "" if self.storage is None else f", rows in {self.storage}"
+        return f"{self.learner}, {features}, {classes}{kernels}, {self.dtype}{stored}"
+
+    def _lines(self) -> list[tuple[str, str, str]]:
+        what = "row" if self.budget_name == "budget" else "frequency"
+        lines = [
+            (self.budget_name, f"{self.budget:,}", "rows" if what == "row" else "frequencies"),
+            ("takes", f"{self.nbytes:,}", "bytes"),
+            (f"per {what}", f"{self.bytes_per_row:,}", "bytes"),
+        ]
+        if self.memory is not None:
+            lines[2:2] = [("of", f"{self.memory:,}", "bytes"), ("left over", f"{self.headroom:,}", "bytes")]
+        return lines
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        name, number = (max(len(line[column]) for line in lines) for column in (0, 1))
+        return "\n".join([self._title(), *(f"  {a:<{name}}  {b:>{number}} {c}" for a, b, c in lines)])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th style="text-align:left">{a}</th><td style="text-align:right">{b}</td><td>{c}</td></tr>'
+            for a, b, c in self._lines()
+        )
+        return f"<table><caption>{html.escape(self._title())}</caption>{rows}</table>"
+
+
+class OnClassOrInstance:
+    """A method whose first argument is the instance or, if there is none, the class."""
+
+    def __init__(self, function: Callable[..., Plan]):
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: Any, class_: Any) -> Callable[..., Plan]:
+        return MethodType(self.function, class_ if instance is None else instance)
+
+
+@OnClassOrInstance
+def plan(
+    estimator: Any, n_features: int, memory: int | str | None = None, *, n_classes: int = 2, **parameters: Any
+) -> Plan:
+    """What the learner will take for rows of `n_features` columns. Needs no data and builds nothing.
+
+    Called on the class, with the constructor's parameters as keywords, or on an instance, whose parameters they
+    replace.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns of a row, from 1 to 1,000,000.
+    memory : int or str, default=None
+        Bytes to fit into, such as 65536 or "64KiB", instead of the instance's memory or budget.
+    n_classes : int, default=2
+        Labels to tell apart; more than 2 for a multiclass learner only.
+    **parameters
+        Parameters of the constructor, such as ``dtype="float64"``.
+
+    Returns
+    -------
+    Plan
+        Exactly what a fit will give: ``nbytes`` and ``budget``.
+    """
+    if isinstance(n_features, bool) or not isinstance(n_features, Integral) or not 1 <= n_features <= MOST_FEATURES:
+        raise ValueError(f"n_features={n_features!r} is out of range: a row has 1 to {MOST_FEATURES:,} columns.")
+    if isinstance(n_classes, bool) or not isinstance(n_classes, Integral) or n_classes < 2:
+        raise ValueError(f"n_classes={n_classes!r} is out of range: there are two labels or more.")
+    class_ = estimator if isinstance(estimator, type) else type(estimator)
+    given = {} if estimator is class_ else estimator.get_params(deep=False)
+    if memory is not None:
+        given |= {"memory": memory, class_._budget_name: None}
+    # A generator must not be drawn from, and bytes depend neither on the seed nor on LKMBooks' number of rounds.
+    planned = class_(**given | parameters | {"random_state": 0})
+    recipe = planned._choose(int(n_features), int(n_classes), 1)
+    some, more = (replace(recipe, budget=rows).size()[0] for rows in (SOME_ROWS, 2 * SOME_ROWS))
+    return Plan(
+        learner=class_.__name__,
+        n_features=recipe.features,
+        n_classes=recipe.classes,
+        kernels=len(recipe.kernels),
+        dtype=planned.dtype,
+        storage=getattr(planned, "storage", None),
+        budget_name=class_._budget_name,
+        budget=recipe.budget,
+        nbytes=recipe.size()[0],
+        bytes_per_row=(more - some) // SOME_ROWS,
+        memory=None if planned.memory is None else parse_bytes(planned.memory),
+    )

@@ -1,0 +1,283 @@
+"""From what a caller gives to what the core reads: rows and labels out of arrays, sparse matrices and data frames.
+
+Data frames of every library are read through narwhals. Nothing is encoded here: a column that holds no numbers is
+refused, with the name of what would turn it into numbers.
+"""
+
+from collections.abc import Iterable
+from numbers import Number
+from typing import Any, NamedTuple, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+import sklearn
+from narwhals.exceptions import DuplicateError
+from narwhals.stable.v2.dependencies import get_pyarrow
+from scipy import sparse
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.validation import validate_data
+
+Array = npt.NDArray[Any]
+Frame = nw.DataFrame[Any]
+
+# A frame of these alone is read whole: every library turns any mixture of them into float64 without a detour. (Not so
+# of decimals: Polars 1.20 makes them float32 if another column is.)
+_SIMPLE = {
+    *(nw.Float64, nw.Float32, nw.Boolean),
+    *(nw.Int64, nw.Int32, nw.Int16, nw.Int8, nw.UInt64, nw.UInt32, nw.UInt16, nw.UInt8),
+}
+_ROWS_AT_ONCE = 8192  # of a frame, so that turning columns into rows takes no second copy of all of it
+
+_ENCODE = (
+    "encode {it} first, for example with sklearn.preprocessing.OneHotEncoder, or FeatureHasher if {it_has} many values"
+)
+_ADVICE = (
+    ((nw.String,), "text", _ENCODE),
+    ((nw.Categorical, nw.Enum), "categories", _ENCODE),
+    ((nw.Date, nw.Datetime), "dates", "turn {it} into numbers first, for example into seconds since a fixed moment"),
+    ((nw.Time, nw.Duration), "times", "turn {it} into numbers first, for example into seconds"),
+    ((nw.List, nw.Array, nw.Struct), "nested values", "give each of their numbers a column of its own"),
+    ((nw.Object,), "Python objects", "turn {it} into numbers first, for example with pandas.to_numeric"),
+    ((), "no real numbers", "drop {it} or turn {it} into numbers first"),
+)
+
+
+class CsrRows(NamedTuple):
+    """The three arrays of a CSR matrix, of the types that the core reads."""
+
+    values: Array
+    columns: Array
+    starts: Array
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Rows of a CSR matrix with sorted, unique column indices; the matrix itself is left alone."""
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return cls(
+            np.ascontiguousarray(X.data),
+            np.ascontiguousarray(X.indices, dtype=np.int32),
+            np.ascontiguousarray(X.indptr, dtype=np.int64),
+            X.shape,
+        )
+
+    def at(self, row: int, column: int) -> float:
+        """The stored value at a place."""
+        place = slice(self.starts[row], self.starts[row + 1])
+        return float(self.values[place][self.columns[place] == column][0])
+
+
+# ---- rows -----------------------------------------------------------------------------------------------------------
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Rows of X as the core reads them: a float64 or float32 array in C order, or `CsrRows`.
+
+    Sets `n_features_in_` and `feature_names_in_` of the estimator if `reset`, else compares X with them. Whether the
+    numbers are finite is left to the core.
+    """
+    if not reset and _is_ready(estimator, X):
+        return X
+    frame = None
+    if not isinstance(X, np.ndarray) and not sparse.issparse(X):
+        _refuse_no_table(X)
+        frame = _as_frame(X)
+    wanted = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C", "ensure_all_finite": False}
+    if frame is None:
+        X = validate_data(estimator, X, reset=reset, **wanted)
+    else:
+        validate_data(estimator, _Names.of(frame), reset=reset, skip_check_array=True)
+        X = check_array(_read(frame), estimator=estimator, input_name="X", **wanted)
+    return CsrRows.of(X) if sparse.issparse(X) else np.require(X, requirements=["C", "A"])
+
+
+def _is_ready(estimator: Any, X: Any) -> bool:
+    """Whether the core can read X as it is, and scikit-learn would have nothing to say to it."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype.char in "df"
+        and X.dtype.isnative
+        and X.flags.c_contiguous
+        and X.flags.aligned
+        and X.shape[0] > 0
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
+def _refuse_no_table(X: Any) -> None:
+    if X is None or isinstance(X, str | bytes):
+        raise ValueError(
+            f"X={X!r:.40} is no table of numbers: give an array of shape (rows, features) or a data frame."
+        )
+    if isinstance(X, dict) or (isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], dict)):
+        raise ValueError(
+            "X holds dicts: turn them into rows first, for example with sklearn.feature_extraction.DictVectorizer, "
+            "or FeatureHasher if they have many keys."
+        )
+
+
+class _Names:
+    """Names and shape of a frame, as scikit-learn before 1.9 reads them from any library's frame.
+
+    Those versions ask for `__dataframe__`, which Polars has dropped; later ones ask narwhals.
+    """
+
+    needed = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9)
+
+    def __init__(self, frame: Frame) -> None:
+        self.shape = frame.shape
+        self._names = frame.columns
+
+    @classmethod
+    def of(cls, frame: Frame) -> Any:
+        return cls(frame) if cls.needed else frame.to_native()
+
+    def __dataframe__(self) -> Self:
+        return self
+
+    def column_names(self) -> list[str]:
+        return self._names
+
+
+# ---- data frames ----------------------------------------------------------------------------------------------------
+
+
+def _as_frame(X: Any) -> Frame | None:
+    """X as a frame of narwhals, or None if it is no frame."""
+    if isinstance(X, list | tuple):
+        return None
+    try:
+        frame = nw.from_native(_native(X), pass_through=True)
+    except DuplicateError as error:
+        raise ValueError(f"X has columns of the same name: rename all but one of them. {error}") from error
+    _refuse_lazy("X", frame)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _native(given: Any) -> Any:
+    """What stable narwhals knows: no frame of narwhals itself, no batch or array of Arrow but a table or chunks."""
+    given = nw.to_native(given, pass_through=True)
+    pyarrow = get_pyarrow()
+    if pyarrow is not None and isinstance(given, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([given])
+    if pyarrow is not None and isinstance(given, pyarrow.Array):
+        return pyarrow.chunked_array([given])
+    return given
+
+
+def _refuse_lazy(name: str, frame: Any) -> None:
+    if isinstance(frame, nw.LazyFrame):
+        kind = type(frame.to_native())
+        library = kind.__module__.split(".")[0]
+        raise ValueError(f"{name} is a lazy frame ({library}.{kind.__name__}): call .collect() first.")
+
+
+def _read(frame: Frame) -> Any:
+    """All rows of a frame, float32 if every column is; a null is NaN."""
+    if 0 in frame.shape:
+        return np.empty(frame.shape)  # to be refused; not every library makes an array of it
+    types = frame.schema.dtypes()
+    if not all(type(kind) in _SIMPLE for kind in types):
+        native = frame.to_native()
+        return native.sparse.to_coo() if _is_sparse(native) else _read_by_column(frame)
+    dtype = np.float32 if all(kind == nw.Float32 for kind in types) else np.float64
+    if len(frame) <= _ROWS_AT_ONCE:
+        return np.asarray(frame, dtype)
+    rows = np.empty(frame.shape, dtype)
+    for start in range(0, len(frame), _ROWS_AT_ONCE):
+        rows[start : start + _ROWS_AT_ONCE] = np.asarray(frame[start : start + _ROWS_AT_ONCE], dtype)
+    return rows
+
+
+def _is_sparse(native: Any) -> bool:
+    """Whether it is a pandas frame whose columns are all sparse numbers, most of them 0."""
+    return all(
+        getattr(dtype, "fill_value", None) == 0 and dtype.kind in "biuf" for dtype in getattr(native, "dtypes", [None])
+    )
+
+
+def _read_by_column(frame: Frame) -> Array:
+    columns = [_numbers(column) for column in frame.iter_columns()]
+    strange = [place for place, numbers in enumerate(columns) if numbers is None]
+    if strange:
+        raise ValueError(_refusal(frame, strange))
+    rows = np.empty(frame.shape)
+    for place, numbers in enumerate(columns):
+        rows[:, place] = numbers
+    return rows
+
+
+def _numbers(column: Any) -> Any:
+    """A column's numbers as NumPy knows them, or None if they are none."""
+    kind = column.dtype
+    if kind == nw.Unknown:  # a type of one library only: long double, sparse, all null, complex, period ...
+        if column.null_count() == len(column):
+            return np.nan
+        numbers = column.to_numpy()
+        return numbers if numbers.dtype.kind in "biuf" else None
+    if kind in (nw.Boolean, nw.Int128, nw.UInt128):  # NumPy has no null among bools, and no such integers
+        return column.cast(nw.Float64).to_numpy()
+    return column.to_numpy() if kind.is_numeric() else None
+
+
+def _refusal(frame: Frame, places: Iterable[int]) -> str:
+    """A sentence for every kind of column that holds no numbers: which they are, and what to do with them."""
+    columns = list(frame.iter_columns())
+    sentences = []
+    left = list(places)
+    for kinds, content, advice in _ADVICE:
+        found = [place for place in left if not kinds or type(columns[place].dtype) in kinds]
+        if not found:
+            continue
+        left = [place for place in left if place not in found]
+        names = [repr(columns[place].name) for place in found]
+        if len(names) > 6:
+            names[5:] = [f"{len(names) - 5} others"]
+        types = dict.fromkeys(_type_name(columns[place]) for place in found)
+        one = len(found) == 1
+        subject = f"column {names[0]} holds" if one else f"columns {', '.join(names[:-1])} and {names[-1]} hold"
+        what = advice.format(it="it" if one else "them", it_has="it has" if one else "they have")
+        sentences.append(f"{subject} {content} ({', '.join(types)}): {what}.")
+    return " ".join(sentences)
+
+
+def _type_name(column: Any) -> str:
+    if column.dtype not in (nw.Unknown, nw.Object):
+        return type(column.dtype).__name__
+    native = column.to_native()
+    return str(native.dtype if hasattr(native, "dtype") else native.type)
+
+
+# ---- labels ---------------------------------------------------------------------------------------------------------
+
+
+def check_labels(y: Any) -> Array:
+    """Labels as a one-dimensional array: of an array, a list, a series, or a frame of one column."""
+    if not isinstance(y, np.ndarray | list | tuple):
+        y = _from_series(y)
+    return column_or_1d(y, warn=True)  # type: ignore[no-any-return]
+
+
+def _from_series(y: Any) -> Any:
+    """The values of a series or of a frame's only column; whatever is neither is left alone."""
+    series = nw.from_native(_native(y), pass_through=True, allow_series=True)
+    _refuse_lazy("y", series)
+    if isinstance(series, nw.DataFrame):
+        if series.shape[1] != 1:
+            raise ValueError(f"y is a frame of {series.shape[1]} columns: give only the column of the labels.")
+        series = next(series.iter_columns())
+    if not isinstance(series, nw.Series):
+        return y
+    if series.null_count() > 0:
+        row = int(np.argmax(series.is_null().to_numpy()))
+        raise ValueError(f"y has no label in row {row}, but a null: drop such rows before they reach the learner.")
+    labels = series.to_numpy()
+    if labels.dtype == object and len(labels) > 0 and isinstance(labels[0], Number):  # unnoticed by pandas
+        plain = np.array(labels.tolist())
+        labels = plain if plain.dtype.kind in "biuf" else labels
+    return labels

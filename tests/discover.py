@@ -1,0 +1,12 @@
+"""Every estimator of the package, small enough for tests."""
+
+from pocketkernel import learners
+
+ESTIMATORS = [getattr(learners, name) for name in learners.__all__]
+SMALL = {"budget": 8, "features": 8, "reservoir": 3, "horizon": 300, "random_state": 1}
+
+
+def small(class_, **given):
+    """An estimator of the class with few rows or frequencies, and with whatever else is given."""
+    names = class_._get_param_names()
+    return class_(**{name: value for name, value in SMALL.items() if name in names} | given)

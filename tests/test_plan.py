@@ -1,0 +1,171 @@
+"""Plans: what a learner will take, exactly, before it has seen a row."""
+
+import numpy as np
+import pytest
+
+from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, Raker, learners
+from pocketkernel.learners._plan import Plan
+from pocketkernel.memory import parse_bytes
+
+LEARNERS = [getattr(learners, name) for name in learners.__all__]
+every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda c: c.__name__)
+
+
+def fitted(model, d):
+    X = np.random.default_rng(0).normal(size=(6, d))
+    return model.fit(X, [0, 1] * 3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("d", [10, 100, 1000])
+@pytest.mark.parametrize("memory", ["4KiB", "64KiB", "1MiB"])
+@every_learner
+def test_refused_or_as_planned(learner, memory, d, dtype):
+    bytes_ = parse_bytes(memory)
+    try:
+        plan = learner.plan(d, memory=memory, dtype=dtype)
+    except ValueError as refusal:
+        least = int(str(refusal).split()[-2])
+        assert str(refusal) == (
+            f"memory={memory!r} ({bytes_} bytes) is too small: {learner.__name__} with {d} features takes at least "
+            f"{least} bytes."
+        )
+        assert least > bytes_
+        with pytest.raises(ValueError, match="too small"):
+            learner.plan(d, memory=least - 1, dtype=dtype)
+        with pytest.raises(ValueError, match=f"at least {least} bytes"):
+            fitted(learner(memory=memory, dtype=dtype), d)
+        plan, bytes_ = learner.plan(d, memory=least, dtype=dtype), least  # the sentence keeps its word
+        assert plan.nbytes == least
+    assert (plan.learner, plan.n_features, plan.dtype, plan.kernels) == (learner.__name__, d, dtype, 5)
+    assert plan.memory == bytes_
+    assert plan.headroom == bytes_ - plan.nbytes >= 0
+    model = fitted(learner(memory=bytes_, dtype=dtype), d)
+    assert (model.nbytes, model.budget_) == (plan.nbytes, plan.budget)
+
+
+def test_most_of_the_table_fits():
+    def fits(learner, memory, d):
+        try:
+            return learner.plan(d, memory=memory) is not None
+        except ValueError:
+            return False
+
+    table = [fits(c, m, d) for c in LEARNERS for m in ("4KiB", "64KiB", "1MiB") for d in (10, 100, 1000)]
+    assert len(table) / 2 < sum(table) < len(table)
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 50])
+@every_learner
+def test_one_more_would_not_fit(learner, d):
+    plan = learner.plan(d, memory="100kB")
+    assert learner.plan(d, **{plan.budget_name: plan.budget}).nbytes == plan.nbytes
+    assert learner.plan(d, **{plan.budget_name: plan.budget + 1}).nbytes > plan.memory
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@every_learner
+def test_bytes_per_row(learner, dtype):
+    name = learner._budget_name
+    plan, larger = (learner.plan(9, dtype=dtype, **{name: budget}) for budget in (1000, 1640))
+    assert larger.nbytes - plan.nbytes == 640 * plan.bytes_per_row
+    assert plan.bytes_per_row >= 9 * np.dtype(dtype).itemsize
+
+
+@every_learner
+def test_on_an_instance(learner):
+    model = learner(memory="64KiB", dtype="float64", kernels=Gaussian(1.0))
+    plan = model.plan(10)
+    assert plan == learner.plan(10, memory="64KiB", dtype="float64", kernels=Gaussian(1.0))
+    assert (plan.memory, plan.dtype, plan.kernels) == (65536, "float64", 1)
+    assert model.plan(10, memory="1MiB") == learner.plan(10, memory=2**20, dtype="float64", kernels=[Gaussian(1.0)])
+    assert model.plan(10, dtype="float32").nbytes <= 65536
+    assert model.get_params() == learner(memory="64KiB", dtype="float64", kernels=Gaussian(1.0)).get_params()
+    assert not model.__sklearn_is_fitted__()
+
+
+@every_learner
+def test_memory_stands_for_memory_and_budget(learner):
+    name = learner._budget_name
+    model = learner(**{name: 12})
+    assert model.plan(3).budget == 12
+    assert model.plan(3).memory is model.plan(3).headroom is None
+    assert model.plan(3, memory="64KiB") == learner.plan(3, memory="64KiB")
+    with pytest.raises(ValueError, match=f"{name}=12 and memory='64KiB' are both given: choose one"):
+        learner.plan(3, memory="64KiB", **{name: 12})
+
+
+@every_learner
+def test_without_either_it_is_the_default(learner):
+    assert learner.plan(3).budget == fitted(learner(), 3).budget_ == 400
+
+
+def test_a_plan_draws_no_random_numbers():
+    generator = np.random.default_rng(0)
+    MOMDS(random_state=generator).plan(3)
+    assert generator.integers(2**62) == np.random.default_rng(0).integers(2**62)
+
+
+def test_lkm_books_needs_no_horizon():
+    assert LKMBooks.plan(3) == LKMBooks(horizon=10**9).plan(3)
+
+
+def test_the_archive_is_planned_for():
+    assert MOMDH.plan(3, horizon=1e15).nbytes > MOMDH.plan(3, horizon=1e3).nbytes
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"n_features": 0}, "n_features=0 is out of range: a row has 1 to 1,000,000 columns"),
+        ({"n_features": 10**7}, "n_features=10000000 is out of range"),
+        ({"n_features": True}, "n_features=True is out of range"),
+        ({"n_features": "ten"}, "n_features='ten' is out of range"),
+        ({"n_features": 3, "memory": "lots"}, "memory='lots' is not a number of bytes"),
+        ({"n_features": 3, "memory": 0}, "memory=0 .* is too small"),
+        ({"n_features": 3, "budget": 1}, "budget=1 is too small: halving needs at least 2"),
+        ({"n_features": 3, "dtype": "int8"}, "dtype='int8' is unknown"),
+    ],
+    ids=str,
+)
+def test_bad_plans(given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        MOMDS.plan(**given)
+    with pytest.raises(TypeError, match="colour"):
+        MOMDS.plan(3, colour="red")
+
+
+@every_learner
+def test_as_text(learner):
+    plan = learner.plan(1000, memory="2MiB")
+    title, *lines = str(plan).splitlines()
+    assert repr(plan) == str(plan)
+    assert title == f"{learner.__name__}, 1,000 features, 5 kernels, float32"
+    assert len(lines) == 5
+    assert len({line.rindex(" ") for line in lines}) == 1  # numbers end in one column
+    assert f"{plan.nbytes:,} bytes" in str(plan)
+    assert f"{plan.budget:,} " + ("frequencies" if learner is Raker else "rows") in str(plan)
+    assert len(str(learner.plan(1, kernels=Gaussian(1.0))).splitlines()) == 4
+    assert "1 feature, 1 kernel" in str(learner.plan(1, kernels=Gaussian(1.0)))
+
+
+def test_as_html():
+    text = Plan("<b>", 1, 2, 2, "float32", None, "budget", 3, 4, 5)._repr_html_()
+    assert "&lt;b&gt;" in text
+    assert text.count("<tr>") == text.count("</tr>") == 3
+
+
+def test_a_plan_is_a_value():
+    plan = MOMDS.plan(3)
+    assert plan == MOMDS.plan(3)
+    assert hash(plan) == hash(MOMDS.plan(3))
+    with pytest.raises(AttributeError):
+        plan.budget = 3
+
+
+def test_a_subclass_has_plans():
+    class Mine(MOMDS):
+        pass
+
+    assert Mine.plan(4).nbytes == MOMDS.plan(4).nbytes
+    assert Mine.plan(4).learner == "Mine"
