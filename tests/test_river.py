@@ -1,0 +1,820 @@
+"""River classes: River's own checks, the same bits as the scikit-learn-style learners, names that come and go."""
+
+import copy
+import importlib
+import inspect
+import math
+import pickle
+import re
+import sys
+from collections import Counter, UserDict
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import base, checks, compose, datasets, evaluate, metrics, multiclass, preprocessing
+
+import pocketkernel
+import streams
+from pocketkernel import gaussians, learners, model_file
+from pocketkernel import river as pocket
+from pocketkernel.model_file import ModelFileError
+from pocketkernel.river import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, Raker
+
+CLASSES = [
+    class_
+    for name, class_ in vars(pocket).items()
+    if inspect.isclass(class_)
+    and issubclass(class_, base.Estimator)
+    and class_.__module__ == pocket.__name__
+    and not name.startswith("_")
+]
+SMALL = {
+    "MOMDS": {"budget": 8},
+    "MOMDH": {"budget": 6, "reservoir": 3, "horizon": 10},
+    "LKMBooks": {"budget": 20, "horizon": 300},
+    "Raker": {"features": 9},
+    "MulticlassMOMDS": {"budget": 8, "n_classes": 3},
+}
+BINARY = [class_ for class_ in CLASSES if class_ is not MulticlassMOMDS]
+every_binary_class = pytest.mark.parametrize("class_", BINARY, ids=lambda class_: class_.__name__)
+every_class = pytest.mark.parametrize("class_", CLASSES, ids=lambda class_: class_.__name__)
+
+
+def small(class_, **given):
+    return class_(**{"seed": 1, "width": 4} | SMALL[class_.__name__] | given)
+
+
+def rows_of(X, names="abcdefghij"):
+    return [dict(zip(names, row, strict=False)) for row in np.asarray(X, dtype=float).tolist()]
+
+
+def taught(model, xs, ys):
+    for x, y in zip(xs, ys, strict=True):
+        model.learn_one(x, y)
+    return model
+
+
+def state(model):
+    """All that has been learned."""
+    core = None if model._model is None else model._model._core.save()
+    return core, model.columns_, list(model.columns_), model.collisions_, model._places, getattr(model, "_pair", None)
+
+
+X, SIGNS = streams.rings(300, d=4)
+XS, YS = rows_of(X), (SIGNS > 0).tolist()
+
+
+# ---- River's checks -------------------------------------------------------------------------------------------------
+
+EXPECTED_FAILURES: dict[tuple[str, str], str] = {}
+"""(class, check): the reason why it must fail."""
+
+
+def river_checks():
+    for class_ in CLASSES:
+        for params in class_._unit_test_params():
+            for n, check in enumerate(checks.yield_checks(class_(**params))):
+                reason = EXPECTED_FAILURES.get((class_.__name__, check.__name__))
+                marks = pytest.mark.xfail(reason=reason, strict=True) if reason else ()
+                yield pytest.param(class_, params, n, marks=marks, id=f"{class_.__name__}-{n}-{check.__name__}")
+
+
+@pytest.mark.parametrize("class_, params, n", list(river_checks()))
+def test_river_check(class_, params, n):
+    model = class_(**params)
+    check = list(checks.yield_checks(model))[n]  # made anew: a check's data can be read only once
+    check(model.clone())
+
+
+@every_class
+def test_no_check_is_skipped(class_):
+    (params,) = class_._unit_test_params()
+    model = class_(**params)
+    names = Counter(check.__name__ for check in checks.yield_checks(model))
+    print(f"{class_.__name__}: {names.total()} checks")
+    assert model._unit_test_skips() == set()
+    assert names.total() > 20
+    assert {check for name, check in EXPECTED_FAILURES if name == class_.__name__} <= set(names)
+
+
+# ---- the same learners ----------------------------------------------------------------------------------------------
+
+
+def test_every_learner_has_a_class():
+    assert {class_.__name__ for class_ in CLASSES} == set(learners.__all__) == set(pocket.__all__)
+
+
+@every_class
+def test_the_parameters_are_those_of_the_learner(class_):
+    def parameters(of):
+        return {name: p.default for name, p in inspect.signature(of).parameters.items()}
+
+    here, there = parameters(class_), parameters(getattr(learners, class_.__name__))
+    assert here.pop("width") == 64
+    assert here.pop("seed") == there.pop("random_state")
+    if class_ is LKMBooks:
+        assert here.pop("horizon") is inspect.Parameter.empty  # River has no fit that could count the rows
+        assert there.pop("horizon") is None
+    if class_ is MulticlassMOMDS:
+        assert here.pop("n_classes") == 10  # River tells no labels beforehand
+    assert there.pop("n_jobs") is None  # a stream is one thread
+    assert here == there
+    for name in here:
+        assert re.search(rf"\b{name}\b", class_.__doc__.split("Attributes")[0])
+
+
+def test_without_river(monkeypatch):
+    monkeypatch.setitem(sys.modules, "river", None)
+    monkeypatch.delitem(sys.modules, "pocketkernel.river")
+    with pytest.raises(ImportError, match=r'pip install "pocketkernel\[river\]"'):
+        importlib.import_module("pocketkernel.river")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@every_binary_class
+def test_scores_are_those_of_the_learner(class_, dtype):
+    twin = getattr(learners, class_.__name__)(random_state=1, dtype=dtype, **SMALL[class_.__name__])
+    expected = twin.predict_then_learn(X, SIGNS, classes=[-1, 1])
+    model = small(class_, dtype=dtype)
+    scores = []
+    for x, y in zip(XS, YS, strict=True):
+        scores.append(model._score(x))
+        model.learn_one(x, y)
+    assert np.array_equal(scores, expected)
+    assert np.array_equal([model.predict_one(x) for x in XS], twin.predict(X) == 1)
+    assert np.array_equal(model.kernel_weights_, twin.kernel_weights_)
+    assert model.diagnostics_.rounds == 300
+    assert model.diagnostics_.mistakes == twin.diagnostics_.mistakes
+    assert model.budget_ == twin.budget_
+    assert model.nbytes == twin.nbytes
+    if class_ is Raker:
+        assert np.array_equal(model.frequencies_, twin.frequencies_)
+
+
+def test_probabilities():
+    model = taught(small(MOMDS), XS, YS)
+    for x in XS:
+        score, odds = model._score(x), model.predict_proba_one(x)
+        assert list(odds) == [False, True]
+        assert odds[True] == pytest.approx(1 / (1 + np.exp(-score)), rel=1e-15)
+        assert odds[False] + odds[True] == 1
+        assert model.predict_one(x) is (odds[True] >= 0.5)
+
+
+@pytest.mark.parametrize("score", [-1e4, -750.0, -40.0, -1e-20, 0.0, 1e-20, 40.0, 750.0, 1e4])
+def test_sigmoid_is_a_probability(score):
+    p = pocket._sigmoid(score)
+    assert 0 <= p <= 1
+    assert (p >= 0.5) == (score >= 0) or abs(score) < 1e-15
+    assert p > 0 or score < -740
+
+
+@pytest.mark.parametrize("model", [small(MOMDH), small(MOMDS, loss="smooth_hinge"), small(Raker, loss="hinge")])
+def test_no_probabilities_without_the_logistic_loss(model):
+    for learned in (model, taught(model.clone(), XS, YS)):
+        for ask in (learned.predict_proba_one, learned.predict_proba_many):
+            with pytest.raises(NotImplementedError, match="use predict_one, or a learner with loss='logistic'"):
+                ask(XS[0])
+
+
+# ---- names that come and go -----------------------------------------------------------------------------------------
+
+
+def test_a_missing_feature_is_zero():
+    whole, holes = small(MOMDS), small(MOMDS)
+    for model in (whole, holes):
+        model.learn_one(dict.fromkeys("abcd", 1.0), True)
+    for n, (x, y) in enumerate(zip(XS, YS, strict=True)):
+        kept = {name: value for k, (name, value) in enumerate(x.items()) if (n >> k) & 1}
+        zeros = dict.fromkeys("abcd", 0.0) | kept
+        assert holes._score(kept) == whole._score(zeros)
+        holes.learn_one(kept, y)
+        whole.learn_one(zeros, y)
+    assert state(holes) == state(whole)
+
+
+@every_class
+def test_an_empty_row(class_):
+    model = small(class_)
+    assert model.predict_one({}) is None
+    model.learn_one({}, True)
+    model.learn_one({}, False)
+    assert model.predict_one({}) in (False, True)
+    assert model.columns_ == {}
+
+
+def test_names_get_columns_as_they_appear():
+    model = small(MOMDS)
+    model.learn_one({"c": 1.0, "b": 2.0}, True)
+    assert model.columns_ == {"b": 0, "c": 1}
+    model.learn_one({("t", 1): 1.0, 7: 2.0, "b": 1.0}, True)
+    assert model.columns_ == {"b": 0, "c": 1, 7: 2, ("t", 1): 3}
+    assert model.collisions_ == 0
+    model.learn_one({"d": 1.0, "b": 3.0, "e": 1.0}, True)
+    assert len(model.columns_) == 4
+    assert model.collisions_ == 2
+
+
+def test_the_order_of_a_dict_is_of_no_matter():
+    """Hashed names as well: their values are summed in an order of their own."""
+    rng = np.random.default_rng(0)
+    X, signs = streams.rings(200, d=10)
+    one, other = small(MOMDS, width=3), small(MOMDS, width=3)
+    for x, y in zip(rows_of(X), signs > 0, strict=True):
+        names = rng.permutation(list(x)).tolist()
+        shuffled = {name: x[name] for name in names}
+        assert one._score(x) == other._score(shuffled)
+        one.learn_one(x, y)
+        other.learn_one(shuffled, y)
+    assert state(one) == state(other)
+    assert one.collisions_ == 200 * 7
+
+
+def test_hashing_beyond_the_width():
+    model = small(MOMDS, width=3)
+    model.learn_one({"a": 1.0, "b": 1.0, "c": 1.0}, True)
+    shared = {"e": 2.0, "g": 3.0, "h": 5.0, 8: 7.0, "é\ud800": 11.0}
+    assert model._new_names(shared) == ({}, [8, "e", "g", "h", "é\ud800"])
+    rows = model._rows({"a": 0.5} | shared, 1, *model._new_names(shared))
+    assert rows.tolist() == [[0.5 - 2, 5 - 11, 7 - 3]]  # must stay so: saved models rely on it
+    model.learn_one({"a": 0.5} | shared, False)
+    twin = learners.MOMDS(budget=8, random_state=1).partial_fit([[1, 1, 1]], [1], classes=[-1, 1])
+    twin.partial_fit(rows, [-1])
+    assert model._model._core.save() == twin._core.save()
+    assert model.collisions_ == 5
+
+
+def test_signs_of_hashed_values_even_out():
+    model = small(MOMDS, width=8)
+    model.learn_one(dict.fromkeys("abcdefgh", 0.0), True)
+    names = [f"word {n}" for n in range(4000)]
+    rows = np.concatenate([model._rows({name: 1.0}, 1, {}, [name]) for name in names])
+    assert np.all(np.abs(np.abs(rows).sum(axis=0) - 500) < 100)
+    assert np.all(np.abs(rows.sum(axis=0)) < 100)
+
+
+def test_unseen_names_at_prediction():
+    model = small(MOMDS)
+    taught(model, [{"a": x["a"], "b": x["b"]} for x in XS], YS)
+    x = {"a": 0.3, "b": -0.2}
+    assert model._score(x | {"z": 9.0, "y": 1.0}) == model._score(x)  # no column yet: left out
+    model.learn_one(dict.fromkeys("abcd", 0.1), True)
+    assert model._score(x | {"z": 9.0}) != model._score(x)  # all columns taken: hashed
+    assert model._score(x | {"z": 9.0}) == model._scores(
+        {name: np.array([v]) for name, v in (x | {"z": 9.0}).items()}, 1
+    )
+
+
+@every_class
+def test_prediction_is_pure(class_):
+    for width in (3, 4, 6):
+        model = taught(small(class_, width=width), XS, YS)
+        before = pickle.dumps(model)
+        for x in (XS[0], {}, {"a": 1.0}, {"new": 1.0}, XS[1] | {"new": 1.0, 5: 2}):
+            model.predict_one(x)
+            model.predict_many(pd.DataFrame([x]))
+            if class_ is not MOMDH:
+                model.predict_proba_one(x)
+                model.predict_proba_many(pd.DataFrame([x]))
+        with pytest.raises(ValueError, match="not a finite number"):
+            model.predict_one({"a": "text"})
+        assert model.nbytes > 0
+        assert model._raw_memory_usage > 0
+        assert pickle.dumps(model) == before
+
+
+def test_any_mapping_and_any_number():
+    plain, other = small(MOMDS), small(MOMDS)
+    for n, y in enumerate(YS[:50]):
+        plain.learn_one({"a": float(n % 2), "b": 0.25 * n, "c": 1.0}, y)
+        values = {"a": np.bool_(n % 2), "b": Fraction(n, 4), "c": np.float32(1)}
+        other.learn_one([Counter(values), UserDict(values)][n % 2], np.bool_(y))
+    assert state(plain)[:4] == state(other)[:4]
+
+
+# ---- bad rows -------------------------------------------------------------------------------------------------------
+
+BAD = {
+    "text": ("red", r"x\['a'\]='red' is not a finite number: encode categories with river.preprocessing.OneHotEncoder"),
+    "text of a number": ("1.5", r"x\['a'\]='1.5' is not"),
+    "bytes": (b"1", r"x\['a'\]=b'1' is not"),
+    "none": (None, r"x\['a'\]=None is not .* fill in what is missing with river.preprocessing.StatImputer"),
+    "nan": (float("nan"), r"x\['a'\]=nan is not .*StatImputer"),
+    "pandas na": (pd.NA, r"x\['a'\]=<NA> is not .*StatImputer"),
+    "infinity": (-np.inf, r"x\['a'\]=-inf is not a finite number"),
+    "huge integer": (10**400, r"x\['a'\]=1000+\.\.\.0+ is not a finite number"),
+    "complex": (1j, r"x\['a'\]=1j is not a finite number"),
+    "list": ([1.0], r"x\['a'\]=\[1.0\] is not a finite number"),
+    "too large": (1e30, r"square would overflow .*: rescale the column .* The largest value is that of 'a'\."),
+}
+
+
+@pytest.mark.parametrize("started", [False, True])
+@pytest.mark.parametrize("what", BAD)
+@every_class
+def test_a_bad_row_changes_nothing(class_, what, started):
+    value, message = BAD[what]
+    model = small(class_)
+    if started:
+        taught(model, [{"a": 1.0, "b": 2.0}, {"b": 1.0}], [True, True])
+    before = state(copy.deepcopy(model))
+    for x in ({"a": value}, {"a": value, "b": 1.0, "new": 1.0}):
+        with pytest.raises(ValueError, match=message):
+            model.learn_one(x, False)
+        frame = pd.DataFrame([dict.fromkeys(x, 1.0), x], dtype=object)
+        with pytest.raises(ValueError, match=message):
+            model.learn_many(frame, pd.Series([True, False]))
+        if started or what != "too large":
+            with pytest.raises(ValueError, match=message):
+                model.predict_one(x)
+            with pytest.raises(ValueError, match=message):
+                model.predict_many(frame)
+    assert state(model) == before
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [1.0, np.nan],
+        [1.0, np.inf],
+        ["1", "2"],
+        [1, 1j],
+        pd.array([1, None], dtype="Int64"),
+        pd.Categorical(["1", "2"]),
+        pd.to_datetime(["2024-01-01", "2024-01-02"]),
+    ],
+    ids=lambda column: str(getattr(column, "dtype", column)),
+)
+def test_bad_columns(column):
+    model = taught(small(MOMDS), [{"a": 1.0}], [True])
+    before = state(copy.deepcopy(model))
+    frame = pd.DataFrame({"new": [1.0, 2.0], "a": column})
+    for ask in (lambda: model.learn_many(frame, pd.Series([True, False])), lambda: model.predict_many(frame)):
+        with pytest.raises(ValueError, match=r"x\['a'\]=.* is not a finite number"):
+            ask()
+    assert state(model) == before
+
+
+def test_long_values_are_cut_short():
+    with pytest.raises(ValueError) as caught:
+        small(MOMDS).learn_one({"text": "word " * 1000}, True)
+    assert len(str(caught.value)) < 300
+
+
+@every_class
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"width": 0}, "width=0 is out of range: a row has 1 to 1,000,000 columns"),
+        ({"width": -3}, "width=-3 is too small"),
+        ({"width": 2.5}, "width=2.5 is not a whole number"),
+        ({"width": 10**6 + 1}, "width=1000001 is out of range"),
+        ({"seed": "a"}, "seed='a' is neither None nor an integer from 0 to"),
+        ({"seed": -1}, "seed=-1 is neither"),
+        ({"kernels": ["gaussian"]}, "unknown kernel"),
+        ({"dtype": "float16"}, "dtype='float16' is unknown"),
+        ({"memory": "1KiB"}, "are both given"),
+    ],
+)
+def test_bad_parameters_are_named_at_the_first_row(class_, given, message):
+    model = small(class_, **given)
+    assert model.predict_one({"a": 1.0}) is None
+    with pytest.raises(ValueError, match=message):
+        model.learn_one({"a": 1.0}, True)
+    with pytest.raises(ValueError, match=message):
+        model.nbytes  # noqa: B018
+    assert model._model is None
+    assert model.columns_ == {}
+
+
+def test_nothing_learned_yet():
+    for name in ("kernel_weights_", "diagnostics_", "budget_"):
+        with pytest.raises(AttributeError, match="has not learned anything yet: call learn_one"):
+            getattr(small(MOMDS), name)
+
+
+# ---- labels ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "order, negative, positive",
+    [
+        ([True, False], False, True),
+        ([False, True], False, True),
+        ([1, 0], 0, 1),
+        ([np.True_, np.False_], np.False_, np.True_),
+        ([1, -1], -1, 1),
+        ([-1, 1], -1, 1),
+        ([1.0, 2.0], 2.0, 1.0),
+        ([2, 0], 2, 0),
+        ([0, 2], 0, 2),
+        (["spam", "ham"], "spam", "ham"),
+        ([("a", 1), ("b", 2)], ("a", 1), ("b", 2)),
+    ],
+)
+def test_places_of_labels(order, negative, positive):
+    model = small(MOMDS)
+    taught(model, XS[:2], order)
+    assert [type(label) for label in model._pair] == [type(negative), type(positive)]
+    assert model._pair == (negative, positive)
+    model = copy.deepcopy(small(MOMDS))
+    first, second = order
+    taught(model, XS[:1], [first])
+    pickle.loads(pickle.dumps(model)).learn_one(XS[1], second)
+    taught(model, XS[:50], [positive if y else negative for y in YS[:50]])
+    plain = taught(taught(small(MOMDS), XS[:1], [first == positive]), XS[:50], YS[:50])
+    assert state(model)[0] == state(plain)[0]
+    for x in XS[50:]:
+        assert model.predict_one(x) is model._pair[bool(plain.predict_one(x))]
+        assert list(model.predict_proba_one(x)) == [negative, positive]
+        assert list(model.predict_proba_one(x).values()) == list(plain.predict_proba_one(x).values())
+    assert model.predict_many(pd.DataFrame(XS)).tolist() == [model.predict_one(x) for x in XS]
+
+
+def test_before_any_label():
+    model = small(MOMDS)
+    assert model.predict_proba_one(XS[0]) == {False: 0.5, True: 0.5}
+    assert model.predict_one(XS[0]) is None
+    frame = pd.DataFrame(XS[:3], index=[5, 6, 7])
+    assert model.predict_many(frame).tolist() == [None] * 3
+    assert model.predict_proba_many(frame).to_dict("list") == {False: [0.5] * 3, True: [0.5] * 3}
+
+
+def test_one_label_only():
+    bools, words = taught(small(MOMDS), XS, [True] * 300), taught(small(MOMDS), XS, ["ham"] * 300)
+    assert set(bools.predict_proba_one(XS[0])) == {False, True}
+    assert bools.predict_proba_one(XS[0])[True] > 0.5
+    assert words.predict_one(XS[0]) == words.predict_one({"a": 1e6}) == "ham"
+    assert words.predict_proba_one(XS[0]) == {"ham": 1.0}
+    assert words.predict_proba_many(pd.DataFrame(XS[:2])).to_dict("list") == {"ham": [1.0, 1.0]}
+
+
+@every_binary_class
+def test_a_third_label_is_refused(class_):
+    model = taught(small(class_), XS[:2], ["a", "b"])
+    before = state(copy.deepcopy(model))
+    message = r"y='c' is a third label after \['a', 'b'\]: .* wrap it in river.multiclass.OneVsRestClassifier"
+    with pytest.raises(ValueError, match=message):
+        model.learn_one({"new": 1.0}, "c")
+    with pytest.raises(ValueError, match=message):
+        model.learn_many(pd.DataFrame(XS[:3]), pd.Series(["a", "b", "c"]))
+    with pytest.raises(ValueError, match=message):
+        small(class_).learn_many(pd.DataFrame(XS[:3]), pd.Series(["a", "b", "c"]))
+    assert state(model) == before
+
+
+@pytest.mark.parametrize("y", [None, float("nan")])
+def test_a_missing_label_is_refused(y):
+    model = small(MOMDS)
+    with pytest.raises(ValueError, match="is not a label: learn only rows whose label is known"):
+        model.learn_one(XS[0], y)
+    assert state(model) == state(small(MOMDS))
+
+
+# ---- more than two labels -------------------------------------------------------------------------------------------
+
+
+def segments(count):
+    rows = list(datasets.ImageSegments().take(count))
+    scale = {name: max(abs(x[name]) for x, _ in rows) or 1.0 for name in rows[0][0]}
+    return [{name: value / scale[name] for name, value in x.items()} for x, _ in rows], [y for _, y in rows]
+
+
+def test_many_labels_are_those_of_the_learner():
+    xs, ys = segments(300)
+    seen = list(dict.fromkeys(ys))
+    model = MulticlassMOMDS(n_classes=len(seen), budget=30, width=18, seed=1)
+    twin = learners.MulticlassMOMDS(budget=30, random_state=1)
+    names = sorted(xs[0])
+    rows = np.array([[x[name] for name in names] for x in xs])
+    places = np.array([seen.index(y) for y in ys])
+    expected = twin.predict_then_learn(rows, places, classes=range(len(seen)))
+    scores = []
+    for x, y in zip(xs, ys, strict=True):
+        scores.append(model._score(x) if model._model is not None else [0.0] * len(seen))
+        model.learn_one(x, y)
+    assert np.array_equal(scores, expected)
+    assert [model.predict_one(x) for x in xs] == [seen[place] for place in twin.predict(rows)]
+    odds = np.array([list(model.predict_proba_one(x).values()) for x in xs])
+    np.testing.assert_allclose(odds, twin.predict_proba(rows), rtol=1e-12)
+
+
+def test_labels_as_they_appear():
+    model = MulticlassMOMDS(n_classes=3, budget=8, width=4, seed=0)
+    assert model.predict_one(XS[0]) is None
+    assert model.predict_proba_one(XS[0]) == {}
+    for n, y in enumerate(["c", 7, "a"]):
+        model.learn_one(XS[n], y)
+        assert set(model.predict_proba_one(XS[0])) == {"c", 7, "a"} - {*["c", 7, "a"][n + 1 :]}
+    before = state(model)
+    with pytest.raises(ValueError, match="y='d' is one label more than n_classes=3"):
+        model.learn_one(XS[3], "d")
+    assert state(model) == before
+    with pytest.raises(ValueError, match="n_classes=1 is out of range"):
+        MulticlassMOMDS(n_classes=1).learn_one(XS[0], "c")
+
+
+def test_many_labels_in_a_pipeline():
+    model = preprocessing.StandardScaler() | MulticlassMOMDS(n_classes=7, width=18, seed=0)
+    metric = evaluate.progressive_val_score(datasets.ImageSegments().take(1000), model, metrics.Accuracy())
+    assert metric.get() > 0.75
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+@every_class
+def test_saved_and_loaded(class_, tmp_path):
+    xs = rows_of(streams.rings(300, d=7)[0])
+    model = taught(small(class_), xs[:150], YS[:150])
+    assert model.collisions_ > 0
+    model.save(tmp_path / "model.pk")
+    assert (tmp_path / "model.pk").read_bytes() == model.to_bytes()
+    loaded = pocketkernel.load(tmp_path / "model.pk")
+    assert type(loaded) is class_
+    assert repr(loaded) == repr(model)
+    assert state(loaded) == state(model)
+    for x, y in zip(xs[150:], YS[150:], strict=True):
+        assert loaded.predict_one(x) == model.predict_one(x)
+        model.learn_one(x, y)
+        loaded.learn_one(x, y)
+    assert loaded.to_bytes() == model.to_bytes()
+    assert state(class_.from_bytes(model.to_bytes())) == state(model)
+
+
+def test_other_names_and_labels_are_kept(tmp_path):
+    model = MOMDS(budget=8, width=4, seed=0)
+    model.learn_one({"a": 1.0, 7: 2.0, 2.5: 0.5}, "spam")
+    model.learn_one({"a": 2.0, 7: 1.0}, "ham")
+    loaded = MOMDS.from_bytes(model.to_bytes())
+    assert list(loaded.columns_) == list(model.columns_)
+    assert loaded.predict_proba_one({"a": 1.0}) == model.predict_proba_one({"a": 1.0})
+    model.learn_one({("a", "tuple"): 1.0}, "ham")
+    with pytest.raises(ValueError, match=r"feature \('a', 'tuple'\) cannot be written"):
+        model.save(tmp_path / "model.pk")
+    assert not (tmp_path / "model.pk").exists()
+
+
+def test_files_that_do_not_fit():
+    model = taught(small(MOMDS), XS[:20], YS[:20])
+    with pytest.raises(ValueError, match="has not learned anything yet"):
+        small(MOMDS).to_bytes()
+    with pytest.raises(ModelFileError, match=r"holds a river.MOMDS, not a river.Raker"):
+        Raker.from_bytes(model.to_bytes())
+    with pytest.raises(ModelFileError, match=r"use pocketkernel.load"):
+        learners.MOMDS.from_bytes(model.to_bytes())
+    plain = learners.MOMDS(budget=8, random_state=0).fit(X, SIGNS)
+    with pytest.raises(ModelFileError, match=r"unknown class of pocketkernel\.river"):
+        MOMDS.from_bytes(plain.to_bytes())
+    contents = model_file.decode(model.to_bytes())
+    for change in (
+        {"river": "Tree"}, {"columns": None}, {"columns": ["a", "a"]}, {"columns": list("abcdefg")}, {"labels": 3},
+        {"labels": [["a", 2]]}, {"labels": [["a", 0], ["b", 0]]}, {"labels": [["a", 0.0]]}, {"collisions": -1},
+        {"collisions": True}, {"more": 1}, {"columns": [["a"]]},
+    ):  # fmt: skip
+        edited = contents.model | {"extra": contents.model["extra"] | change}
+        with pytest.raises(ModelFileError, match=r"unknown class|columns and labels"):
+            MOMDS.from_bytes(model_file.encode(model_file.Contents(edited, contents.state)))
+
+
+# ---- weights --------------------------------------------------------------------------------------------------------
+
+
+def test_weights():
+    plain, weighted, many = (taught(small(MOMDS), XS[:20], YS[:20]) for _ in range(3))
+    weighted.learn_one(XS[20], YS[20], w=1)
+    weighted.learn_one(XS[21], YS[21], 1.0)
+    frame, labels = pd.DataFrame(XS[20:22]), pd.Series(YS[20:22])
+    many.learn_many(frame, labels, w=pd.Series([1, 1]))
+    taught(plain, XS[20:22], YS[20:22])
+    assert state(weighted) == state(plain) == state(many)
+
+
+@every_class
+def test_weights_scale_the_loss(class_):
+    w = np.random.default_rng(0).choice([0.0, 0.3, 1.0, 4.0], size=len(XS))
+    one, many, heavy = small(class_), small(class_), small(class_)
+    for x, y, weight in zip(XS, YS, w, strict=True):
+        one.learn_one(x, y, w=weight)
+    many.learn_many(pd.DataFrame(XS), pd.Series(YS), w=pd.Series(w))
+    assert state(one) == state(many)
+    assert one.diagnostics_.rounds == np.count_nonzero(w)
+    heavy.learn_many(pd.DataFrame(XS), pd.Series(YS), w=4.0)
+    assert state(heavy) != state(one)
+
+
+@every_class
+@pytest.mark.parametrize("w", [-1.0, math.nan, math.inf, "much", 1e10, None])
+def test_impossible_weights(class_, w):
+    model = taught(small(class_), XS[:20], YS[:20])
+    before = state(model)
+    with pytest.raises(ValueError, match="a weight is a number from 0 to 1e9"):
+        model.learn_one(XS[20], YS[20], w=w)
+    with pytest.raises(ValueError, match="a weight is a number from 0 to 1e9"):
+        model.learn_many(pd.DataFrame(XS[:2]), pd.Series(YS[:2]), w=[1.0, w])
+    assert state(model) == before
+
+
+# ---- frames ---------------------------------------------------------------------------------------------------------
+
+NAMES = ["a", "b", "c", "d", "e", "f", 7, 8]
+names_of_a_block = st.lists(st.sampled_from(NAMES), unique=True)
+blocks = st.lists(st.tuples(names_of_a_block, st.integers(0, 6)), max_size=6)
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(class_=st.sampled_from(CLASSES), blocks=blocks, width=st.integers(1, 9), seed=st.integers(0, 2**32))
+def test_blocks_equal_rows(class_, blocks, width, seed):
+    rng = np.random.default_rng(seed)
+    one, many = small(class_, width=width), small(class_, width=width)
+    for names, count in blocks:
+        frame = pd.DataFrame(rng.normal(size=(count, len(names))), columns=pd.Index(names, dtype=object))
+        frame.index = frame.index + 3
+        labels = pd.Series(rng.random(count) < 0.5, dtype=bool)
+        xs = frame.to_dict("records") if names else [{}] * count
+        predicted = many.predict_many(frame)
+        assert predicted.tolist() == [one.predict_one(x) for x in xs]
+        assert predicted.index.equals(frame.index)
+        assert many._scores(pocket._columns(frame), count).tolist() == [one._score(x) for x in xs]
+        if class_ is not MOMDH:
+            odds = many.predict_proba_many(frame)
+            assert odds.index.equals(frame.index)
+            assert odds.to_dict("records") == [one.predict_proba_one(x) for x in xs]
+        many.learn_many(frame, labels)
+        taught(one, xs, labels)
+        assert state(one) == state(many)
+
+
+def test_frames_are_answered_as_river_does():
+    frame, y = pd.DataFrame(XS, index=range(10, 310)), pd.Series(YS, name="far")
+    model = small(MOMDS)
+    model.learn_many(frame, y)
+    labels, odds = model.predict_many(frame), model.predict_proba_many(frame)
+    assert (labels.name, labels.dtype) == ("far", bool)
+    assert list(odds.columns) == [False, True]
+    assert labels.index.equals(frame.index)
+    assert odds.index.equals(frame.index)
+
+
+def test_kinds_of_columns():
+    """Integers, bools, float32, nullable, sparse, objects: all as the numbers that they hold."""
+    n = np.arange(40)
+    plain = pd.DataFrame({"a": n % 3, "b": n % 2, "c": n / 8, "d": n % 5})
+    kinds = pd.DataFrame(
+        {
+            "a": pd.array(n % 3, dtype="Int64"),
+            "b": n % 2 == 1,
+            "c": (n / 8).astype(np.float32),
+            "d": pd.arrays.SparseArray(n % 5),
+        }
+    )
+    objects = plain.astype(object)
+    one, *others = (small(MOMDS) for _ in range(4))
+    one.learn_many(plain, pd.Series(YS[:40]))
+    for model, frame in zip(others, (kinds, objects, kinds.assign(b=objects["b"])), strict=True):
+        model.learn_many(frame, pd.Series(YS[:40]))
+        assert state(model) == state(one)
+        assert model.predict_many(frame).equals(one.predict_many(plain))
+
+
+def test_frames_that_are_none():
+    model = small(MOMDS)
+    with pytest.raises(TypeError, match=r"X is a numpy\.ndarray: give a pandas DataFrame"):
+        model.learn_many(X, YS)
+    with pytest.raises(ValueError, match="X has two columns named 'a'"):
+        model.predict_many(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(ValueError, match="X has 3 rows but y has 2 labels"):
+        model.learn_many(pd.DataFrame(XS[:3]), pd.Series([True, False]))
+    model.learn_many(pd.DataFrame(XS[:0]), pd.Series([], dtype=bool))
+    assert model._model is None
+    taught(model, XS[:2], YS[:2])
+    assert len(model.predict_many(pd.DataFrame(XS[:0], columns=list("abcd")))) == 0
+
+
+# ---- copies and memory ----------------------------------------------------------------------------------------------
+
+
+@every_class
+def test_copies_go_on_alike(class_):
+    model = taught(small(class_, width=3), XS[:100], YS[:100])
+    copies = [pickle.loads(pickle.dumps(model)), copy.deepcopy(model), model.clone(include_attributes=True)]
+    assert all(state(other) == state(model) for other in copies)
+    taught(model, XS[100:], YS[100:])
+    for other in copies:
+        assert state(other) != state(model)
+        taught(other, XS[100:], YS[100:])
+        assert state(other) == state(model)
+    fresh = model.clone()
+    assert state(fresh) == state(small(class_, width=3))
+    assert state(taught(fresh, XS, YS)) == state(model)
+
+
+def test_seeds():
+    assert state(taught(small(MOMDS, seed=1), XS, YS)) != state(taught(small(MOMDS, seed=2), XS, YS))
+    assert state(taught(small(MOMDS, seed=None), XS, YS)) != state(taught(small(MOMDS, seed=None), XS, YS))
+
+
+def test_kernels_survive_a_clone():
+    model = small(MOMDS, kernels=gaussians([0.5, 1])).clone()
+    model.learn_one(XS[0], True)
+    assert len(model.kernel_weights_) == 2
+
+
+@every_class
+def test_bytes_are_known_and_constant(class_):
+    model = small(class_)
+    before = pickle.dumps(model)
+    promised = model.nbytes
+    assert pickle.dumps(model) == before
+    empty = model._raw_memory_usage
+    taught(model, XS[:10], YS[:10])
+    early = model._raw_memory_usage
+    assert model.nbytes == promised
+    assert promised < early < promised + 20_000
+    assert empty < early - promised
+    taught(model, XS, YS)
+    assert model.nbytes == promised
+    assert model._raw_memory_usage == early
+    assert model._memory_usage.endswith("KiB")
+
+
+def test_names_are_counted():
+    short, long = small(MOMDS), small(MOMDS)
+    short.learn_one({"a": 1.0}, True)
+    long.learn_one({"a" * 50_000: 1.0}, True)
+    assert long._raw_memory_usage - short._raw_memory_usage >= 49_999
+    assert long.nbytes == short.nbytes
+
+
+def test_memory_instead_of_budget():
+    model = MOMDS(memory="16KiB", width=5, seed=0)
+    assert 15 * 1024 < model.nbytes <= 16 * 1024
+
+
+# ---- with River -----------------------------------------------------------------------------------------------------
+
+
+@every_class
+def test_pipeline(class_):
+    given = {"horizon": 1250} if class_ is LKMBooks else {}
+    model = preprocessing.StandardScaler() | class_(**given, width=9, seed=0)
+    metric = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    assert metric.get() > 0.8
+    assert model[class_.__name__].collisions_ == 0
+
+
+def test_probabilities_are_worth_something():
+    model = preprocessing.StandardScaler() | MOMDS(width=9, seed=0)
+    metric = metrics.LogLoss() + metrics.ROCAUC()
+    evaluate.progressive_val_score(datasets.Phishing(), model, metric)
+    loss, area = metric.get()
+    assert loss < 0.5
+    assert area > 0.9
+
+
+def test_categories_through_an_encoder():
+    rows = [({"colour": "red" if n % 3 else "blue", "size": n % 7 / 7}, bool(n % 3)) for n in range(400)]
+    encode = compose.SelectType(str) | preprocessing.OneHotEncoder()
+    model = (encode + compose.SelectType(float)) | MOMDS(width=8, seed=0)
+    assert evaluate.progressive_val_score(rows, model, metrics.Accuracy()).get() > 0.95
+    assert len(model["MOMDS"].columns_) == 3
+
+
+def test_pipeline_of_frames():
+    model = preprocessing.StandardScaler() | MOMDS(width=4, seed=0)
+    right = 0
+    for start in range(0, 300, 50):
+        frame, y = pd.DataFrame(XS[start : start + 50]), pd.Series(YS[start : start + 50])
+        if start:
+            right += int((model.predict_many(frame) == y).sum())
+        model.learn_many(frame, y)
+    assert right > 0.65 * 250
+
+
+@pytest.mark.parametrize("class_", [MOMDS, LKMBooks, Raker])
+def test_one_versus_rest(class_):
+    given = {"horizon": 2310} if class_ is LKMBooks else {}
+    model = preprocessing.StandardScaler() | multiclass.OneVsRestClassifier(class_(**given, width=18, seed=0))
+    metric = evaluate.progressive_val_score(datasets.ImageSegments().take(700), model, metrics.Accuracy())
+    assert metric.get() > 0.5
+
+
+def test_one_versus_rest_in_blocks():
+    rows = list(datasets.ImageSegments().take(200))
+    frame, y = pd.DataFrame([x for x, _ in rows]), pd.Series([label for _, label in rows])
+    one, many = (multiclass.OneVsRestClassifier(MOMDS(width=18, seed=0)) for _ in range(2))
+    for x, label in rows[:1] + rows:  # a class that appears later would see fewer rows one by one
+        one.learn_one(x, label)
+    many.learn_many(frame, y)
+    assert set(many.classifiers) == set(one.classifiers)
+    assert set(many.predict_many(frame)) <= set(y)
+
+
+def test_one_versus_one():
+    model = preprocessing.StandardScaler() | multiclass.OneVsOneClassifier(MOMDS(width=18, seed=0))
+    metric = evaluate.progressive_val_score(datasets.ImageSegments().take(400), model, metrics.Accuracy())
+    assert metric.get() > 0.5
