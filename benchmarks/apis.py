@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=20_000)
     rows = parser.parse_args().rows
-    held = [apis(rows), threads(2 * rows)]
+    held = [apis(rows), threads(8 * rows)]
     raise SystemExit(0 if all(held) else "some limits were not held")
 
 

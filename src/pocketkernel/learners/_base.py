@@ -1,5 +1,6 @@
 """What all learners share: input, labels, budgets, errors. What they compute is in the core."""
 
+import math
 import secrets
 from collections.abc import Iterable
 from dataclasses import astuple
@@ -284,8 +285,11 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         raise NotImplementedError
 
     def _set_budget(self, recipe: Recipe, budget: int) -> None:
-        """Set the budget, and whatever follows from it."""
+        """Set the budget, and the norm that follows from it where a learner has one."""
         recipe.budget = budget
+        if hasattr(self, "norm_bound"):
+            U = self.norm_bound
+            recipe.norm_bound = math.sqrt(budget) if U is None else number("norm_bound", U)
 
     def _try_budget(self, recipe: Recipe, budget: int) -> int:
         """Bytes with this budget, or the error that says why not."""

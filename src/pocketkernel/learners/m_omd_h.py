@@ -1,6 +1,5 @@
 """M-OMD-H: hinge loss, one buffer per kernel, a reservoir and optimistic gradients."""
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -109,7 +108,3 @@ class MOMDH(OnlineKernelClassifier):
         recipe.step = number("step", self.step)
         recipe.reservoir = whole_number("reservoir", self.reservoir)
         recipe.horizon = number("horizon", self.horizon)
-
-    def _set_budget(self, recipe: Recipe, budget: int) -> None:
-        recipe.budget = budget
-        recipe.norm_bound = math.sqrt(budget) if self.norm_bound is None else number("norm_bound", self.norm_bound)

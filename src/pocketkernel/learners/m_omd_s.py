@@ -1,6 +1,5 @@
 """M-OMD-S: smooth losses, one buffer shared by all kernels."""
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -102,7 +101,3 @@ class MOMDS(OnlineKernelClassifier):
 
     def _configure(self, recipe: Recipe, rows: int | None) -> None:
         recipe.step = number("step", self.step)
-
-    def _set_budget(self, recipe: Recipe, budget: int) -> None:
-        recipe.budget = budget
-        recipe.norm_bound = math.sqrt(budget) if self.norm_bound is None else number("norm_bound", self.norm_bound)

@@ -1,6 +1,5 @@
 """M-OMD-S for more than two classes: one buffer shared by all kernels and all classes."""
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -97,7 +96,3 @@ class MulticlassMOMDS(OnlineKernelClassifier):
 
     def _configure(self, recipe: Recipe, rows: int | None) -> None:
         recipe.step = number("step", self.step)
-
-    def _set_budget(self, recipe: Recipe, budget: int) -> None:
-        recipe.budget = budget
-        recipe.norm_bound = math.sqrt(budget) if self.norm_bound is None else number("norm_bound", self.norm_bound)
