@@ -353,43 +353,74 @@ class PyLearner {
         const View out(scores, true);
         if (!has_room(out, rows)) return unsuited;
         const Guard guard(*this);
-        return run(rows, [&](const Rows& all) { score_in_parts(all, out.data<double>(), threads); });
+        return without_lock(rows, [&] { return score_slices(rows, out.data<double>(), threads); });
     }
 
-    // Every thread scores an equal part with scratch of its own; this one does the first. If the machine refuses a
-    // thread, its part is done here.
-    void score_in_parts(const Rows& rows, double* scores, std::size_t threads) {
-        const std::size_t parts = std::max<std::size_t>(1, std::min(threads, rows.count));
-        const auto first_of = [&](std::size_t p) { return p * rows.count / parts; };
-        const auto score_part = [&](std::size_t p, void* scratch) {
-            const std::size_t first = first_of(p);
-            engine_->score(part(rows, first, first_of(p + 1) - first), scores + first * engine_->outputs(), scratch);
-        };
-        std::vector<Block> scratch;
-        std::vector<std::thread> others;
-        for (std::size_t p = 1; p < parts; ++p) scratch.push_back(new_block(engine_->scratch_bytes()));
-        others.reserve(parts);
-        std::size_t started = 1;
-        try {
-            for (; started < parts; ++started) others.emplace_back(score_part, started, scratch[started - 1].get());
-        } catch (const std::system_error&) {
-        }
-        score_part(0, nullptr);
-        for (std::size_t p = started; p < parts; ++p) score_part(p, nullptr);
-        for (std::thread& other : others) other.join();
-    }
-
-    // Checks the whole block before any of it is used. A single row is done before another thread could get the lock.
+    // Checks the whole block before any of it is learned.
     template <class F>
     int run(const Rows& rows, F&& f) {
-        const auto work = [&] {
+        return without_lock(rows, [&] {
             const pk::Status status = engine_->check(rows, fault_);
             if (status == pk::Status::ok) f(rows);
-            return code(status);
-        };
-        if (rows.count <= 1) return work();
+            return status;
+        });
+    }
+
+    // A single row is done before another thread could get Python's lock.
+    template <class F>
+    static int without_lock(const Rows& rows, F&& f) {
+        if (rows.count <= 1) return code(f());
         const nb::gil_scoped_release release;
-        return work();
+        return code(f());
+    }
+
+    // Slices in order, until there are none left or one is at fault.
+    struct Slices {
+        const Rows& rows;
+        double* scores;
+        std::size_t size;  // rows of a slice: some for every thread, and few enough to stay in its cache
+        std::atomic<std::size_t> next{0};
+    };
+    struct Verdict {
+        pk::Status status = pk::Status::ok;
+        Fault fault;
+    };
+    void score_some(Slices& slices, void* scratch, Verdict& verdict) {
+        for (std::size_t first; (first = slices.next.fetch_add(slices.size)) < slices.rows.count;) {
+            const Rows slice = part(slices.rows, first, std::min(slices.size, slices.rows.count - first));
+            verdict.status = engine_->check(slice, verdict.fault);
+            if (verdict.status != pk::Status::ok) {
+                verdict.fault.row += first;
+                slices.next = slices.rows.count;
+                return;
+            }
+            engine_->score(slice, slices.scores + first * engine_->outputs(), scratch);
+        }
+    }
+
+    // Every thread takes the next slice, with scratch of its own; this thread is one of them. If the machine refuses a
+    // thread, there are fewer.
+    pk::Status score_slices(const Rows& rows, double* scores, std::size_t threads) {
+        const std::size_t count = std::max<std::size_t>(1, std::min(threads, rows.count));
+        Slices slices{rows, scores, std::min<std::size_t>(256, rows.count / (4 * count) + 1)};
+        std::vector<Verdict> verdicts(count);
+        std::vector<Block> scratch;
+        for (std::size_t p = 1; p < count; ++p) scratch.push_back(new_block(engine_->scratch_bytes()));
+        std::vector<std::thread> others;
+        others.reserve(count);
+        try {
+            for (std::size_t p = 1; p < count; ++p)
+                others.emplace_back([&, p] { score_some(slices, scratch[p - 1].get(), verdicts[p]); });
+        } catch (const std::system_error&) {
+        }
+        score_some(slices, nullptr, verdicts[0]);
+        for (std::thread& other : others) other.join();
+        const Verdict* first = nullptr;
+        for (const Verdict& verdict : verdicts)
+            if (verdict.status != pk::Status::ok && (!first || verdict.fault.row < first->fault.row)) first = &verdict;
+        if (!first) return pk::Status::ok;
+        fault_ = first->fault;
+        return first->status;
     }
 
     Settings settings_;
