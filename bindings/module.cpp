@@ -403,22 +403,24 @@ class PyLearner {
     pk::Status score_slices(const Rows& rows, double* scores, std::size_t threads) {
         const std::size_t count = std::max<std::size_t>(1, std::min(threads, rows.count));
         Slices slices{rows, scores, std::min<std::size_t>(256, rows.count / (4 * count) + 1)};
-        std::vector<Verdict> verdicts(count);
+        Verdict own;
+        std::vector<Verdict> theirs(count - 1);
         std::vector<Block> scratch;
         for (std::size_t p = 1; p < count; ++p) scratch.push_back(new_block(engine_->scratch_bytes()));
         std::vector<std::thread> others;
-        others.reserve(count);
+        others.reserve(count - 1);
         try {
             for (std::size_t p = 1; p < count; ++p)
-                others.emplace_back([&, p] { score_some(slices, scratch[p - 1].get(), verdicts[p]); });
+                others.emplace_back([&, p] { score_some(slices, scratch[p - 1].get(), theirs[p - 1]); });
         } catch (const std::system_error&) {
         }
-        score_some(slices, nullptr, verdicts[0]);
+        score_some(slices, nullptr, own);
         for (std::thread& other : others) other.join();
-        const Verdict* first = nullptr;
-        for (const Verdict& verdict : verdicts)
-            if (verdict.status != pk::Status::ok && (!first || verdict.fault.row < first->fault.row)) first = &verdict;
-        if (!first) return pk::Status::ok;
+        const Verdict* first = &own;
+        for (const Verdict& other : theirs) {
+            const bool earlier = first->status == pk::Status::ok || other.fault.row < first->fault.row;
+            if (other.status != pk::Status::ok && earlier) first = &other;
+        }
         fault_ = first->fault;
         return first->status;
     }
