@@ -99,6 +99,7 @@ class EngineOf final : public Engine {
         }
         return false;
     }
+    bool valid() const override { return learner_.valid(); }
     std::size_t state_bytes() const override { return pocketkernel::state_bytes(learner_); }
     void save(unsigned char* to) const override { pocketkernel::save(learner_, to); }
     Status load(const unsigned char* from, std::size_t size) override {

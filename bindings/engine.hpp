@@ -43,6 +43,7 @@ class Engine {
     virtual const Tally& tally() const = 0;
     virtual KernelReport report(std::size_t kernel) const = 0;
     virtual bool frequencies(double* out) const = 0;  // false if the learner has none
+    virtual bool valid() const = 0;
     virtual std::size_t state_bytes() const = 0;
     virtual void save(unsigned char* to) const = 0;
     [[nodiscard]] virtual Status load(const unsigned char* from, std::size_t size) = 0;

@@ -70,16 +70,27 @@ class View {
     View& operator=(const View&) = delete;
 
     bool has(int dimensions, const char* formats) const {
-        if (!held_ || buffer_.ndim != dimensions) return false;
-        if (reinterpret_cast<std::uintptr_t>(buffer_.buf) % static_cast<std::size_t>(buffer_.itemsize) != 0)
-            return false;
+        if (!held_ || buffer_.ndim != dimensions || !buffer_.format) return false;
         const char* f = buffer_.format;
-        if (!f) return false;
         if (*f == '@' || *f == '=' || *f == '<') ++f;
-        if (f[0] == '\0' || f[1] != '\0') return false;
+        if (f[0] == '\0' || f[1] != '\0' || item() != item_of(f[0])) return false;
+        if (reinterpret_cast<std::uintptr_t>(buffer_.buf) % item() != 0) return false;
         for (const char* g = formats; *g; ++g)
             if (*g == f[0]) return true;
         return false;
+    }
+    // Bytes of an item as it is read here; a format may mean another size elsewhere.
+    static std::size_t item_of(char format) {
+        switch (format) {
+            case '?':
+            case 'b': return 1;
+            case 'i':
+            case 'f': return 4;
+            case 'd':
+            case 'q': return 8;
+            case 'l': return sizeof(long);
+            default: return 0;
+        }
     }
     char format() const {
         const char* f = buffer_.format;
@@ -112,7 +123,7 @@ bool to_places_as(const View& y, const std::vector<double>& classes, std::int32_
 // Places of the labels among the classes, which ascend; false at a label that is none of them.
 bool to_places(const View& y, const std::vector<double>& classes, std::int32_t* places, std::size_t& fault) {
     switch (y.format()) {
-        case '?': return to_places_as<bool>(y, classes, places, fault);
+        case '?': return to_places_as<std::uint8_t>(y, classes, places, fault);
         case 'b': return to_places_as<std::int8_t>(y, classes, places, fault);
         case 'i': return to_places_as<std::int32_t>(y, classes, places, fault);
         case 'f': return to_places_as<float>(y, classes, places, fault);
@@ -273,6 +284,9 @@ class PyLearner {
     std::size_t state_bytes() const { return engine_->state_bytes(); }
     nb::bytes save() {
         const Guard guard(*this);
+        if (!engine_->valid())
+            throw std::overflow_error(
+                "this learner has diverged, its numbers are no longer finite: use a smaller step, norm_bound or rate");
         std::vector<unsigned char> bytes(engine_->state_bytes());
         engine_->save(bytes.data());
         return nb::bytes(bytes.data(), bytes.size());
@@ -347,7 +361,22 @@ class PyLearner {
                 fault_ = {r, 0};
                 return code(pk::Status::weight_out_of_range);
             }
-        return run(rows, [&](const Rows& all) { engine_->learn(all, lessons, out.data<double>()); });
+        return run(rows, [&](const Rows& all) { learn_slices(all, lessons, out.data<double>()); });
+    }
+
+    // Slice by slice, so that Ctrl-C need not wait for the end; what was learned before it stays learned.
+    void learn_slices(const Rows& rows, Lessons lessons, double* scores) {
+        constexpr std::size_t size = 4096;
+        for (std::size_t first = 0; first < rows.count; first += size) {
+            if (first > 0) {
+                const nb::gil_scoped_acquire acquire;
+                if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            }
+            const Rows slice = part(rows, first, std::min(size, rows.count - first));
+            engine_->learn(slice, lessons, scores + first * engine_->outputs());
+            lessons.labels += slice.count;
+            if (lessons.weights) lessons.weights += slice.count;
+        }
     }
     int score(const Rows& rows, nb::handle scores, std::size_t threads) {
         const View out(scores, true);
@@ -475,29 +504,46 @@ void kernel_values(const Settings& settings, bool doubles, const std::string& le
     table_of(level, doubles).kernel_values(settings.get(), i.data<double>(), o.data<double>(), i.size(0));
 }
 
-// Writes the values of a dict of features into a float64 row, each at the column that `columns` gives its name, zeros
-// elsewhere. False if a name has no column or a value is no number; the row is then half-written.
-bool fill_row(const nb::dict& columns, const nb::dict& features, nb::handle row) {
+// Writes the values of a dict of features into a float64 row, zeros elsewhere: each at the column that `columns` gives
+// its name, or added to the column k that `shared` gives it as k + 1, or taken from it if that is -(k + 1). Answers how
+// many were shared; -1 if a name is in neither, two that share meet in a column (their order would matter), or a value
+// is no number. The row is then half-written.
+int fill_row(const nb::dict& columns, const nb::dict& shared, const nb::dict& features, nb::handle row) {
     const View out(row, true);
     if (!out.has(2, "d")) throw nb::value_error("a float64 matrix of one row");
     double* values = out.data<double>();
     const std::size_t width = out.size(1);
     for (std::size_t k = 0; k < width; ++k) values[k] = 0.0;
+    struct Share {
+        std::size_t column;
+        double value;
+    } shares[16];
+    int count = 0;
     PyObject *name = nullptr, *value = nullptr;
     Py_ssize_t place = 0;
     while (PyDict_Next(features.ptr(), &place, &name, &value)) {
         PyObject* column = PyDict_GetItemWithError(columns.ptr(), name);
-        const std::size_t k = column ? PyLong_AsSize_t(column) : width;
-        const double number = k < width ? PyFloat_AsDouble(value) : 0.0;
-        if (PyErr_Occurred())
+        const bool own = column != nullptr;
+        if (!own && !PyErr_Occurred()) column = PyDict_GetItemWithError(shared.ptr(), name);
+        const Py_ssize_t k = column ? PyLong_AsSsize_t(column) : 0;
+        const double number = column ? PyFloat_AsDouble(value) : 0.0;
+        if (!column || PyErr_Occurred()) {
             PyErr_Clear();
-        else if (k < width) {
-            values[k] = number;
+            return -1;
+        }
+        const auto at = static_cast<std::size_t>(own ? k : (k < 0 ? -k : k) - 1);
+        if (at >= width) return -1;
+        if (own) {
+            values[at] = number;
             continue;
         }
-        return false;
+        if (count == 16) return -1;
+        for (int other = 0; other < count; ++other)
+            if (shares[other].column == at) return -1;
+        shares[count++] = {at, k < 0 ? -number : number};
     }
-    return true;
+    for (int other = 0; other < count; ++other) values[shares[other].column] += shares[other].value;
+    return count;
 }
 
 double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_t features, std::size_t stored,
@@ -535,8 +581,8 @@ NB_MODULE(_core, m) {
     m.def("loss_at", loss_at, "name"_a, "u"_a, "y"_a, "(value, derivative)");
     m.def("elementary", elementary, "function"_a, "doubles"_a, "level"_a, "x"_a, "out"_a);
     m.def("kernel_values", kernel_values, "settings"_a, "doubles"_a, "level"_a, "metric"_a, "out"_a);
-    m.def("fill_row", fill_row, "columns"_a, "features"_a, "row"_a,
-          "Writes a dict of features into a row; false if that takes more than a look-up.");
+    m.def("fill_row", fill_row, "columns"_a, "shared"_a, "features"_a, "row"_a,
+          "Writes a dict of features into a row; -1 if that takes more than look-ups, else how many share a column.");
     m.def("bare_pass", bare_pass, "x"_a, "columns"_a.none(), "starts"_a.none(), "features"_a, "stored"_a, "doubles"_a,
           "level"_a);
 

@@ -12,8 +12,8 @@ def go_on(folder):
     """Learn the rest of the stream; leave the scores, and the model that has become of it."""
     model = pocketkernel.load(folder / "model.pk")
     with np.load(folder / "rest.npz") as rest:
-        X, y = rest["X"], rest["y"]
-    scores = model.predict_then_learn(X, y)
+        X, y, w = rest["X"], rest["y"], rest["w"]
+    scores = model.predict_then_learn(X, y, sample_weight=w)
     np.savez(folder / "scores.npz", learning=scores, after=model.decision_function(X))
     (folder / "model.pk").write_bytes(model.to_bytes())
 

@@ -1,5 +1,6 @@
 """Input of every kind: the bad is refused with a sentence and leaves no trace, the good is understood."""
 
+import math
 import pickle
 
 import numpy as np
@@ -766,3 +767,94 @@ def test_kernels_in_any_container():
     for kernels in ([Gaussian(1), Gaussian(2)], (Gaussian(1.0), Gaussian(2.0)), np.array(gaussians([1, 2]))):
         same_course(LEARNERS["MOMDS"](kernels=kernels).fit(X, Y), expected)
     same_course(LEARNERS["MOMDS"](kernels=Gaussian(1)).fit(X, Y), LEARNERS["MOMDS"](kernels=[Gaussian(1)]).fit(X, Y))
+
+
+# ---- odd cases -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["V0", [], "V8", "S1", "U1"], ids=str)
+def test_items_of_no_size(dtype):
+    """Arrays that the core is shown as they are, and must refuse."""
+    model = LEARNERS["MOMDS"]().fit(X, Y)
+    before = trace(model)
+    odd = np.zeros((3, X.shape[1]), dtype=dtype)
+    for call in (
+        lambda: model.decision_function(odd),
+        lambda: model.partial_fit(odd, Y[:3]),
+        lambda: model.partial_fit(X[:3], odd[:, 0]),
+        lambda: model.partial_fit(X[:3], Y[:3], sample_weight=odd[:, 0]),
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            call()
+    assert trace(model) == before
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [
+        ([], "is not a list of labels"),
+        ([None, 1], "not of one type"),
+        ([0.0, math.nan], "is not a list of labels"),
+        ([[0, 1]], "is not a list of labels"),
+        ([1], "only one class"),
+    ],
+)
+def test_odd_classes(classes, words):
+    model = LEARNERS["MOMDS"]()
+    refuse(model, lambda: model.partial_fit(X, Y, classes=classes), words)
+
+
+def test_classes_in_any_container():
+    expected = LEARNERS["MOMDS"]().fit(X, Y).decision_function(X)
+    for classes in ({-1, 1}, (1, -1), np.array([-1, 1]), [-1, 1]):
+        model = LEARNERS["MOMDS"]()
+        for rows in np.array_split(np.arange(len(Y)), 3):
+            model.partial_fit(X[rows], Y[rows], classes=classes)
+        np.testing.assert_array_equal(model.decision_function(X), expected)
+
+
+def test_labels_as_lists_and_strings_take_the_short_way_to_the_same_bits():
+    names = np.array(["no", "yes"])
+    plain = LEARNERS["MOMDS"]().fit(X, Y)
+    for labels in (Y.tolist(), names[(Y > 0).astype(int)], names[(Y > 0).astype(int)].tolist()):
+        model = LEARNERS["MOMDS"]()
+        model.partial_fit(X[:60], labels[:60])
+        for t in range(60, len(Y)):
+            model.partial_fit(X[t : t + 1], labels[t : t + 1])
+        np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+        with pytest.raises(ValueError, match="none of the classes"):
+            model.partial_fit(X[:1], ["maybe"])
+
+
+def test_the_loss_that_was_learned_decides_on_probabilities():
+    model = MOMDS(loss="smooth_hinge", random_state=0).fit(X, Y)
+    model.set_params(loss="logistic")
+    assert not hasattr(model, "predict_proba")
+    assert hasattr(model.fit(X, Y), "predict_proba")
+
+
+def test_sparse_columns_out_of_range():
+    bad = sparse.csr_matrix(X)
+    bad.indices[3] = -1
+    bad.has_canonical_format = True
+    with pytest.raises(ValueError, match=r"column indices|negative column index"):
+        LEARNERS["MOMDS"]().fit(X, Y).decision_function(bad)
+
+
+@pytest.mark.parametrize("memory", ["9" * 400 + "GB", "64 parsecs", "-1KiB"])
+def test_impossible_numbers_of_bytes(memory):
+    model = MOMDS(memory=memory)
+    refuse(model, lambda: model.fit(X, Y), "is not a number of bytes")
+
+
+def test_more_than_the_machine_has():
+    model = MOMDS(memory="4TiB")
+    with pytest.raises((MemoryError, ValueError)):
+        MOMDS(budget=10_000_000, dtype="float64").partial_fit(np.zeros((1, 100_000)), [0], classes=[0, 1])
+    assert model.plan(1000).nbytes <= 4 * 2**40
+
+
+@pytest.mark.parametrize("n_jobs", [0, "2", 1.5])
+def test_n_jobs_set_after_learning(n_jobs):
+    model = LEARNERS["MOMDS"]().fit(X, Y).set_params(n_jobs=n_jobs)
+    refuse(model, lambda: model.decision_function(X), f"n_jobs={n_jobs!r}")

@@ -38,6 +38,7 @@ from pocketkernel import (
     model_file,
 )
 from pocketkernel.learners import _persistent
+from pocketkernel.learners._persistent import plausible
 from pocketkernel.learners._recipe import Recipe
 
 X, Y = streams.with_duplicates(300)
@@ -170,11 +171,53 @@ def test_labels(labels, tmp_path):
 @pytest.mark.parametrize(
     "labels", [np.array(["2020-01-01", "2020-01-02"], dtype="M8[D]"), np.array([1, 2], dtype=np.longdouble)], ids=repr
 )
-def test_labels_that_cannot_be_written(labels, tmp_path):
-    model = small(MOMDS).fit(X, labels[(Y > 0).astype(int)])
+def test_labels_that_cannot_be_written(labels):
+    """They are refused before anything is learned."""
+    model = small(MOMDS)
     with pytest.raises(ValueError, match=r"the labels .* cannot be written to a file: use .* strings or numbers"):
-        model.save(tmp_path / "m")
-    assert not list(tmp_path.iterdir())
+        model.fit(X, labels[(Y > 0).astype(int)])
+    assert not hasattr(model, "classes_")
+
+
+def test_a_diverged_model_is_not_saved():
+    model = Raker(features=4, rate=1e6, regularization=0, loss="hinge", random_state=0)
+    model.partial_fit(X, Y, sample_weight=np.full(len(Y), 1e9))
+    for _ in range(200):
+        model.partial_fit(X, -Y, sample_weight=np.full(len(Y), 1e9))
+    if np.isfinite(model.decision_function(X)).all() and np.isfinite(model.diagnostics_.norms).all():
+        assert len(model.to_bytes()) > 0
+        return
+    with pytest.raises(OverflowError, match="has diverged"):
+        model.to_bytes()
+
+
+def test_special_files_are_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a regular file"):
+        taught(MOMDS).save(pipe)
+    assert pipe.is_fifo()
+
+
+def test_a_large_state_is_not_read_before_it_is_believed(tmp_path):
+    """A file with holes says that it has 64 GiB of state."""
+    data = taught(MOMDS).to_bytes()
+    metadata, _, _ = unpack(data)
+    header = model_file._header(metadata, 2**36)
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + 2**36)
+    with pytest.raises(ModelFileError, match="they do not match"):
+        pocketkernel.load(path)
+
+
+def test_a_header_of_many_parts(tmp_path):
+    path = tmp_path / "parts"
+    header = b'{"__metadata__":{"format":"pocketkernel"},"a":[' + b"[]," * 3_000_000 + b"[]]}"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(ModelFileError, match="too many parts"):
+        pocketkernel.load(path)
 
 
 def test_names_of_columns(tmp_path):
@@ -492,7 +535,7 @@ def test_room_for_a_wrapper():
     model = taught(MOMDS)
     extra = {"river": {"columns": {"a": 0, "b": 1}}}
     data = model._to_bytes(extra)
-    restored, found = MOMDS._restored(model_file.decode(data))
+    restored, found = MOMDS._restored(model_file.decode(data, plausible))
     assert found == extra
     same(restored, model)
 
@@ -553,7 +596,7 @@ def test_copies_of_an_estimator_that_has_learned_nothing(class_, way):
 def test_a_pickle_carries_the_bytes_of_a_file():
     model = taught(MOMDS)
     state = model.__getstate__()
-    contents = model_file.decode(state.pop("_model"))
+    contents = model_file.decode(state.pop("_model"), plausible)
     assert contents.state == model._core.save()
     assert state == model.get_params()  # and nothing else
     assert b"_recipe" not in pickle.dumps(model)

@@ -7,6 +7,7 @@ import math
 import pickle
 import re
 import sys
+import threading
 from collections import Counter, UserDict
 from fractions import Fraction
 
@@ -21,6 +22,7 @@ import pocketkernel
 import streams
 from pocketkernel import gaussians, learners, model_file
 from pocketkernel import river as pocket
+from pocketkernel.learners._persistent import plausible
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.river import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, Raker
 
@@ -475,6 +477,96 @@ def test_a_missing_label_is_refused(y):
     assert state(model) == state(small(MOMDS))
 
 
+# ---- odd cases -------------------------------------------------------------------------------------------------------
+
+
+def test_a_subclass_is_not_saved():
+    class Mine(MOMDS):
+        pass
+
+    model = taught(Mine(budget=8, width=4, seed=0), XS[:20], YS[:20])
+    assert state(pickle.loads(pickle.dumps(taught(small(MOMDS), XS[:9], YS[:9])))) is not None
+    with pytest.raises(TypeError, match=r"Mine is not a class of pocketkernel\.river"):
+        model.to_bytes()
+
+
+def test_bytes_do_not_grow_with_collisions():
+    model = small(MOMDS)
+    xs = rows_of(streams.rings(300, d=7)[0])
+    taught(model, xs[:20], YS[:20])
+    size = len(model.to_bytes())
+    taught(model, xs * 40, YS * 40)
+    assert model.collisions_ > 30_000
+    assert len(model.to_bytes()) == size
+
+
+@every_class
+def test_rows_of_weight_zero_leave_no_trace(class_):
+    model = taught(small(class_), XS[:20], YS[:20])
+    before = state(model)
+    model.learn_one({"junk": 1.0}, "other", w=0.0)
+    model.learn_many(pd.DataFrame({"junk": [1.0, 2.0]}), pd.Series(["x", "y"]), w=[0.0, 0.0])
+    assert state(model) == before
+
+
+@every_class
+def test_names_that_share_take_the_short_way_to_the_same_bits(class_):
+    """Remembered places of hashed names change nothing."""
+    xs = rows_of(streams.rings(300, d=9)[0])
+    short_way, long_way = small(class_), small(class_)
+    for x, y in zip(xs, YS, strict=True):
+        assert short_way.predict_one(x) == long_way.predict_one(x)
+        short_way.learn_one(x, y)
+        long_way.learn_one(x, y)
+        long_way._shared.clear()
+    assert state(short_way) == state(long_way)
+    assert short_way.collisions_ == len(xs) * 5
+    assert len(short_way._shared) <= 4 * short_way.width
+
+
+def test_a_list_is_no_row():
+    with pytest.raises(TypeError, match=r"x=\[1, 2\] is a list: give a dict of features"):
+        small(MOMDS).learn_one([1, 2], True)
+
+
+@every_class
+def test_plans(class_):
+    model = small(class_)
+    plan = model.plan()
+    assert plan.nbytes == model.nbytes
+    taught(model, XS[:5], YS[:5])
+    assert (model.nbytes, model.budget_) == (plan.nbytes, plan.budget)
+
+
+def test_two_threads_with_new_names_get_an_error():
+    """Or one comes after the other; never a mixture."""
+    model = MOMDS(budget=8, width=50, seed=0)
+    refused, learned = [], []
+
+    def learn(which):
+        for n in range(400):
+            try:
+                model.learn_one({f"{which}{n % 60}": 1.0}, bool(n % 2))
+                learned.append(1)
+            except RuntimeError:
+                refused.append(1)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=learn, args=(which,)) for which in "ab"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(learned) + len(refused) == 800
+    assert model.diagnostics_.rounds == len(learned)
+    assert sorted(model.columns_.values()) == list(range(50))
+    assert state(MOMDS.from_bytes(model.to_bytes())) == state(model)
+
+
 # ---- more than two labels -------------------------------------------------------------------------------------------
 
 
@@ -568,13 +660,14 @@ def test_files_that_do_not_fit():
     with pytest.raises(ModelFileError, match=r"use pocketkernel.load"):
         learners.MOMDS.from_bytes(model.to_bytes())
     plain = learners.MOMDS(budget=8, random_state=0).fit(X, SIGNS)
-    with pytest.raises(ModelFileError, match=r"unknown class of pocketkernel\.river"):
+    with pytest.raises(ModelFileError, match=r"holds no stream of pocketkernel\.river: use pocketkernel\.load"):
         MOMDS.from_bytes(plain.to_bytes())
-    contents = model_file.decode(model.to_bytes())
+    contents = model_file.decode(model.to_bytes(), plausible)
     for change in (
         {"river": "Tree"}, {"columns": None}, {"columns": ["a", "a"]}, {"columns": list("abcdefg")}, {"labels": 3},
         {"labels": [["a", 2]]}, {"labels": [["a", 0], ["b", 0]]}, {"labels": [["a", 0.0]]}, {"collisions": -1},
-        {"collisions": True}, {"more": 1}, {"columns": [["a"]]},
+        {"collisions": 3}, {"collisions": "3"}, {"more": 1}, {"columns": [["a"]]},
+        {"labels": [[True, 1], [False, "x"]]}, {"labels": [[True, 0], [1, 1]]},
     ):  # fmt: skip
         edited = contents.model | {"extra": contents.model["extra"] | change}
         with pytest.raises(ModelFileError, match=r"unknown class|columns and labels"):

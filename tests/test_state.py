@@ -276,9 +276,9 @@ def elsewhere(request, tmp_path_factory):
         [sys.executable, "-W", "error", worker], env=environment, stdin=-1, stdout=-1, text=True, bufsize=1
     ) as process:
 
-        def go_on(model, X, y):
+        def go_on(model, X, y, w):
             (folder / "model.pk").write_bytes(model.to_bytes())  # as `save` does, without waiting for the disk
-            np.savez(folder / "rest.npz", X=X, y=y)
+            np.savez(folder / "rest.npz", X=X, y=y, w=w)
             process.stdin.write(f"{folder}\n")
             assert process.stdout.readline() == "done\n"
             with np.load(folder / "scores.npz") as scores:
@@ -296,15 +296,19 @@ def elsewhere(request, tmp_path_factory):
     seed=st.integers(0, 2**64 - 1),
     budget=st.integers(2, 40),
     stream=st.sampled_from([streams.rings, streams.with_duplicates, streams.one_hot]),
+    storage=st.sampled_from([None, "float16", "bfloat16"]),
+    weighted=st.booleans(),
 )
-def test_exact_resume_in_another_process(elsewhere, class_, dtype, stop, seed, budget, stream):
+def test_exact_resume_in_another_process(elsewhere, class_, dtype, stop, seed, budget, stream, storage, weighted):
     """At whatever row it stops: the same scores, and in the end the same file, as without a stop."""
     X, y = stream(260)
-    model = small(class_, dtype=dtype, random_state=seed, **{class_._budget_name: budget})
+    w = np.random.default_rng(stop).choice([0.0, 0.5, 1.0, 3.0], size=len(y)) if weighted else np.ones(len(y))
+    held = {"storage": storage} if dtype == "float32" and "storage" in class_._get_param_names() else {}
+    model = small(class_, dtype=dtype, random_state=seed, **{class_._budget_name: budget}, **held)
     twin = copy.deepcopy(model)
-    whole = twin.predict_then_learn(X, y, classes=[-1, 1])
-    first = model.predict_then_learn(X[:stop], y[:stop], classes=[-1, 1])
-    learning, after, data = elsewhere(model, X[stop:], y[stop:])
+    whole = twin.predict_then_learn(X, y, classes=[-1, 1], sample_weight=w)
+    first = model.predict_then_learn(X[:stop], y[:stop], classes=[-1, 1], sample_weight=w[:stop])
+    learning, after, data = elsewhere(model, X[stop:], y[stop:], w[stop:])
     np.testing.assert_array_equal(np.concatenate([first, learning]), whole)
     np.testing.assert_array_equal(after, twin.decision_function(X[stop:]))
     assert data == twin.to_bytes()

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 import threading
 
 import numpy as np
@@ -302,3 +303,33 @@ def test_learners_of_their_own_do_not_meet():
         worker.join()
     for n in range(4):
         np.testing.assert_array_equal(answers[n], expected[n % 2])
+
+
+def test_two_fits_at_once_leave_one_whole_model():
+    """One of them is refused, or they come one after the other; names, labels and learner always belong together."""
+    rng = np.random.default_rng(0)
+    wide, narrow = rng.normal(size=(300, 5)), rng.normal(size=(300, 3))
+    names, numbers = np.where(wide[:, 0] > 0, "a", "b"), (narrow[:, 0] > 0).astype(int)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    refused = []
+
+    def fit(model, rows, labels):
+        try:
+            model.fit(rows, labels)
+        except RuntimeError as error:
+            refused.append(str(error))
+
+    try:
+        for _ in range(60):
+            model = LEARNERS["MOMDS"]()
+            threads = [threading.Thread(target=fit, args=(model, *data)) for data in ((wide, names), (narrow, numbers))]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert model.n_features_in_ == model._recipe.features == (5 if model.classes_.dtype.kind == "U" else 3)
+            assert model.diagnostics_.rounds == 300
+    finally:
+        sys.setswitchinterval(interval)
+    assert all("in use by another thread" in message for message in refused)

@@ -66,14 +66,15 @@ struct StatusText {
         case Status::loss_not_logistic: return {"loss", "is unknown to the multiclass learner: it has 'logistic' only"};
         case Status::kernels_not_gaussian:
             return {"kernels", "has a kernel that is not Gaussian: random features stand for Gaussian kernels only"};
-        case Status::step_not_positive: return {"step", "is out of range: use a positive number"};
-        case Status::norm_bound_not_positive: return {"norm_bound", "is out of range: use a positive number"};
+        case Status::step_not_positive: return {"step", "is out of range: use a positive number up to 1e12"};
+        case Status::norm_bound_not_positive:
+            return {"norm_bound", "is out of range: use a positive number up to 1e12"};
         case Status::reservoir_out_of_range:
             return {"reservoir", "is out of range: it is a number of rows from 1 to 10,000"};
         case Status::horizon_out_of_range:
             return {"horizon", "is out of range: it is a number of rounds from 1 to 1e18"};
         case Status::nu_out_of_range: return {"nu", "is out of range: use a number between 0 and 1, both excluded"};
-        case Status::rate_not_positive: return {"rate", "is out of range: use a positive number"};
+        case Status::rate_not_positive: return {"rate", "is out of range: use a positive number up to 1e6"};
         case Status::regularization_out_of_range:
             return {"regularization",
                     "is out of range: use a number from 0 up to 1/rate, excluded, so that every step shrinks"};

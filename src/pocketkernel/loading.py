@@ -6,6 +6,7 @@ from typing import Any
 
 from pocketkernel import learners, model_file
 from pocketkernel.learners._base import OnlineKernelClassifier
+from pocketkernel.learners._persistent import plausible
 from pocketkernel.model_file import ModelFileError
 
 
@@ -31,7 +32,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     True
     """
     with model_file.naming(path):
-        contents = model_file.read(path)
+        contents = model_file.read(path, plausible)
         if contents.model.get("extra"):
             from pocketkernel import river  # noqa: PLC0415  (an optional dependency)
 

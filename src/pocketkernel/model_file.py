@@ -23,7 +23,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -35,6 +35,12 @@ FORMAT_VERSION = 1
 LIBRARY_VERSION = version("pocketkernel")
 LARGEST_HEADER = 2**25
 """Bytes of the longest header; room for a million short column names."""
+
+MOST_BRACKETS = 2_000_000
+"""Lists and objects that a header may open: parsing takes memory for each."""
+
+SMALL_STATE = 2**26
+"""Bytes that may be read before it is known what they are."""
 
 _LENGTH = 8
 _BEGIN = b'{"__metadata__":{"format":"pocketkernel"'
@@ -119,15 +125,19 @@ def encode(contents: Contents) -> bytes:
     return b"".join((len(header).to_bytes(_LENGTH, "little"), header, contents.state))
 
 
-def decode(data: bytes) -> Contents:
+Accept = Callable[[dict[str, Any], int], None]
+"""Looks at a model and the size of its state before the state is read, and raises ModelFileError if they cannot be."""
+
+
+def decode(data: bytes, accept: Accept) -> Contents:
     """What the bytes of a file hold, or ModelFileError."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"a model is read from bytes, not from {type(data).__name__}; pocketkernel.load reads a path.")
     data = bytes(data)
-    return _read(io.BytesIO(data), len(data))
+    return _read(io.BytesIO(data), len(data), accept)
 
 
-def _read(file: BinaryIO, size: int) -> Contents:
+def _read(file: BinaryIO, size: int, accept: Accept) -> Contents:
     """Contents of a file of `size` bytes. Never reads further than it has been promised something good."""
     if size == 0:
         raise ModelFileError("the model file is empty.")
@@ -142,19 +152,25 @@ def _read(file: BinaryIO, size: int) -> Contents:
             raise ModelFileError("the model file is damaged: the length of its header is impossible.")
         raise ModelFileError("this is not a pocketkernel model file.")
     header = file.read(length)
-    if not header.startswith(b"{"):
+    if not header.startswith(_BEGIN):
         raise ModelFileError("this is not a pocketkernel model file.")
+    if header.count(b"[") + header.count(b"{") > MOST_BRACKETS:
+        raise ModelFileError("the model file is damaged: its header has too many parts.")
     metadata, state_size = _read_header(header)
     if size != end + state_size:
         kind = "truncated" if size < end + state_size else "damaged"
         raise ModelFileError(f"the model file is {kind}: it should have {end + state_size} bytes, and has {size}.")
+    if state_size > SMALL_STATE:  # else the sum comes first: it tells damage from what was never possible
+        accept(_parse(metadata["model"], "model", canonical=True), state_size)
     state = file.read(state_size)
     sha256 = metadata.pop("sha256")
     if len(state) != state_size or sha256 != _sha256(metadata, state):
         raise ModelFileError("the model file is damaged or was edited by hand: its contents are not what was saved.")
     if header != _header(metadata | {"sha256": sha256}, state_size):
         raise ModelFileError("the model file was edited by hand: its header is not written as pocketkernel writes it.")
-    return Contents(_parse(metadata["model"], "model", canonical=True), state)
+    model = _parse(metadata["model"], "model", canonical=True)
+    accept(model, state_size)
+    return Contents(model, state)
 
 
 def _read_header(header: bytes) -> tuple[dict[str, str], int]:
@@ -201,13 +217,13 @@ def _sha256(metadata: dict[str, str], state: bytes) -> str:
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 
-def read(path: str | os.PathLike[str]) -> Contents:
+def read(path: str | os.PathLike[str], accept: Accept) -> Contents:
     """Contents of a file."""
     mode = os.stat(path).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe would keep us waiting; `open` names a directory
         raise ModelFileError("this is neither a file nor a link to one.")
     with open(path, "rb") as file:
-        return _read(file, os.fstat(file.fileno()).st_size)
+        return _read(file, os.fstat(file.fileno()).st_size, accept)
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
@@ -215,6 +231,8 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "this is not a regular file, and would be replaced by one", os.fspath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "the folder to save into does not exist", str(target.parent))
     temporary = target.parent / f".pocketkernel-{secrets.token_hex(8)}.tmp"

@@ -13,6 +13,7 @@ import gc
 import inspect
 import math
 import os
+import re
 import sys
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -27,8 +28,10 @@ from sklearn.utils import Bunch
 from pocketkernel import learners, model_file
 from pocketkernel._core import fill_row
 from pocketkernel.kernels import Kernel
+from pocketkernel.learners._alone import alone
 from pocketkernel.learners._base import OnlineKernelClassifier, whole_number
-from pocketkernel.learners._persistent import is_plain
+from pocketkernel.learners._persistent import is_plain, plausible
+from pocketkernel.learners._plan import Plan
 from pocketkernel.model_file import Contents, ModelFileError
 
 try:
@@ -55,14 +58,21 @@ class _Stream(base.MiniBatchClassifier):
     def __init__(self) -> None:
         self.columns_: dict[Hashable, int] = {}
         self.collisions_ = 0
+        self._shared: dict[Hashable, int] = {}
         self._places: dict[Hashable, int] = {}
         self._model: OnlineKernelClassifier | None = None
         self._y_name: Hashable = None
 
     # ---- what a subclass knows about labels -------------------------------------------------------------------------
 
-    _codes: tuple[Floats, ...]
-    """The label of each place, as the core reads it."""
+    @property
+    def _labels_in_core(self) -> Floats:
+        """The label of each place, as the core knows it."""
+        return np.array([-1.0, 1.0])
+
+    def _code(self, place: int) -> Floats:
+        """One of them, as a column of one row."""
+        raise NotImplementedError
 
     def _with_labels(self, labels: Iterable[Hashable]) -> dict[Hashable, int]:
         """Places of the labels known so far and of these; an error if they are too many."""
@@ -87,16 +97,16 @@ class _Stream(base.MiniBatchClassifier):
             What the row's loss is multiplied by, from 0 to 1e9.
         """
         model = self._model
-        if model is not None and isinstance(x, dict) and w == 1.0:
+        if model is not None and type(x) is dict and type(w) is float and w > 0.0 and y in self._places:
             # New arrays for every call, not kept ones: prediction and pickles stay pure, and threads apart.
-            row, place = np.empty((1, self.width)), self._places.get(y)
-            if (
-                place is not None
-                and fill_row(self.columns_, x, row)
-                and model._core.learn_dense(row, self._codes[place], None, model._room_for_scores(1)) == 0
-            ):
-                return
-        self._learn({name: _number(name, value) for name, value in x.items()}, [y], w)
+            row = np.empty((1, self.width))
+            shared = fill_row(self.columns_, self._shared, x, row)
+            if shared >= 0:
+                code, weight = self._code(self._places[y]), None if w == 1.0 else np.array([w])
+                if model._core.learn_dense(row, code, weight, model._room_for_scores(1)) == 0:
+                    self.collisions_ += shared
+                    return
+        self._learn(_numbers(x), [y], w)
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """Learn the rows of a pandas DataFrame with a Series of labels: the same as `learn_one` for each in turn.
@@ -113,18 +123,27 @@ class _Stream(base.MiniBatchClassifier):
     def _learn(self, values: Values, labels: list[Hashable], w: Any) -> None:
         """Learn rows that may bring new names, labels or errors. Nothing is kept unless everything was learned."""
         weights = _weights(w, len(labels))
-        if self._model is None:
-            self._check_parameters()
-        places = self._with_labels(labels)
-        new, shared = self._new_names(values)
-        rows = self._rows(values, len(labels), new, shared)
-        try:
-            self._feed(rows, np.concatenate([self._codes[places[y]] for y in labels]), weights)
-        except ValueError as error:
-            raise _named(error, values) from None
-        self.columns_.update(new)
-        self.collisions_ += len(shared) * len(labels)
-        self._keep_labels(places)
+        if weights is not None and not weights.all():  # rows of weight 0 are as if they had not come
+            kept = weights > 0
+            values = {name: value[kept] if isinstance(value, np.ndarray) else value for name, value in values.items()}
+            labels = [y for y, keep in zip(labels, kept, strict=True) if keep]
+            weights = weights[kept]
+        if not labels:
+            return
+        with alone(self):
+            if self._model is None:
+                self._check_parameters()
+            places = self._with_labels(labels)
+            new, shared = self._new_names(values)
+            rows = self._rows(values, len(labels), new, shared)
+            try:
+                self._feed(rows, np.concatenate([self._code(places[y]) for y in labels]), weights)
+            except ValueError as error:
+                raise _named(error, values) from None
+            self.columns_.update(new)
+            self.collisions_ += len(shared) * len(labels)
+            self._remember(shared)
+            self._keep_labels(places)
 
     def _feed(self, rows: Floats, codes: Floats, weights: Floats | None) -> None:
         """Let the learner learn rows; the first ones build it."""
@@ -135,11 +154,14 @@ class _Stream(base.MiniBatchClassifier):
 
     def _begun(self, rows: Floats, codes: Floats, weights: Floats | None) -> OnlineKernelClassifier:
         """A new learner that has learned these rows."""
+        model = self._unlearned()
+        model.partial_fit(rows, codes, classes=self._labels_in_core, sample_weight=weights)
+        return model
+
+    def _unlearned(self) -> OnlineKernelClassifier:
         known = inspect.signature(self._learner).parameters
         given = {name: value for name, value in self._get_params().items() if name in known}
-        model = self._learner(random_state=self.seed, **given)
-        model.partial_fit(rows, codes, classes=np.concatenate(self._codes), sample_weight=weights)
-        return model
+        return self._learner(random_state=self.seed, **given)
 
     def _check_parameters(self) -> None:
         """Check what the learner does not know by these names; it checks the others."""
@@ -154,11 +176,11 @@ class _Stream(base.MiniBatchClassifier):
     def _score(self, x: Features) -> Any:
         """Score of one row, or scores if there are more than one; 0 as long as nothing has been learned."""
         model = self._model
-        if model is not None and isinstance(x, dict):
+        if model is not None and type(x) is dict:
             row, score = np.empty((1, self.width)), model._room_for_scores(1)
-            if fill_row(self.columns_, x, row) and model._core.score_dense(row, score, 1) == 0:
+            if fill_row(self.columns_, self._shared, x, row) >= 0 and model._core.score_dense(row, score, 1) == 0:
                 return score.tolist()[0]
-        return self._scores({name: _number(name, value) for name, value in x.items()}, 1).tolist()[0]
+        return self._scores(_numbers(x), 1).tolist()[0]
 
     def _scores(self, values: Values, count: int) -> Floats:
         """Scores of rows that may have unknown names: they are left out until all columns are taken, then hashed."""
@@ -194,23 +216,37 @@ class _Stream(base.MiniBatchClassifier):
             if column is not None:
                 cells[column] = value
         for name in shared:
-            # Not hash(): this one is the same in every process and on every machine.
-            code = zlib.crc32(str(name).encode(errors="backslashreplace"))
-            column = (code >> 1) % self.width
-            cells[column] = cells[column] + (values[name] if code & 1 else -values[name])
+            code = self._shared_column(name)
+            column = abs(code) - 1
+            cells[column] = cells[column] + (values[name] if code > 0 else -values[name])
         rows = np.empty((count, self.width))
         rows[:] = np.array(cells).reshape(self.width, -1).T
         return rows
+
+    def _shared_column(self, name: Hashable) -> int:
+        """Column k that a name shares, as k + 1, or as -(k + 1) if its values are taken away there."""
+        # Not hash(): this one is the same in every process and on every machine.
+        code = zlib.crc32(str(name).encode(errors="backslashreplace"))
+        column = (code >> 1) % self.width + 1
+        return column if code & 1 else -column
+
+    def _remember(self, names: Iterable[Hashable]) -> None:
+        """Keep the places of some names that share, so that the next row with them is a matter of look-ups."""
+        for name in names:
+            if len(self._shared) < 4 * self.width:
+                self._shared[name] = self._shared_column(name)
 
     # ---- what it has become -----------------------------------------------------------------------------------------
 
     @property
     def nbytes(self) -> int:
         """Bytes of the learner in the core. Known before the first row, never changed after."""
-        if self._model is not None:
-            return self._model.nbytes
+        return self.plan().nbytes if self._model is None else self._model.nbytes
+
+    def plan(self) -> Plan:
+        """What the learner takes, or will take; exactly, and without any row."""
         self._check_parameters()
-        return self._begun(np.zeros((1, self.width)), self._codes[0], None).nbytes
+        return self._unlearned().plan(self.width, n_classes=len(self._labels_in_core))
 
     @property
     def budget_(self) -> int:
@@ -237,16 +273,21 @@ class _Stream(base.MiniBatchClassifier):
     def to_bytes(self) -> bytes:
         """The whole model as bytes: parameters, labels, columns, and the exact state of learning.
 
-        Their number grows with the names of features and labels, and with nothing else.
+        Their number grows with the names of features and labels until there are no new ones, and with nothing else.
         """
         if self._model is None:
             raise ValueError(f"This {type(self).__name__} has not learned anything yet: call learn_one.")
+        if globals().get(type(self).__name__) is not type(self):
+            raise TypeError(
+                f"{type(self).__name__} is not a class of pocketkernel.river, so no file of it could be read back: "
+                "pickle it."
+            )
         return self._model._to_bytes(
             {
                 "river": type(self).__name__,
                 "columns": [_written("feature", name) for name in self.columns_],
                 "labels": [[_written("label", y), place] for y, place in self._places.items()],
-                "collisions": self.collisions_,
+                "collisions": f"{self.collisions_:020d}",  # as long as any
             }
         )
 
@@ -257,7 +298,7 @@ class _Stream(base.MiniBatchClassifier):
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The model that `to_bytes` wrote; it goes on exactly where that one was."""
-        model = restored(model_file.decode(data))
+        model = restored(model_file.decode(data, plausible))
         if type(model) is not cls:
             raise ModelFileError(f"the model file holds a river.{type(model).__name__}, not a river.{cls.__name__}.")
         return model
@@ -271,24 +312,24 @@ class _Stream(base.MiniBatchClassifier):
         shape = {"width": model.n_features_in_, "seed": model.random_state, "n_classes": len(model.classes_)}
         given = model.get_params(deep=False) | shape
         self = cls(**{name: given[name] for name in inspect.signature(cls).parameters})
-        codes = np.concatenate(self._codes)
+        codes = self._labels_in_core
         good = (
             extra.keys() == {"river", "columns", "labels", "collisions"}
             and _are_plain(columns)
             and len(set(columns)) == len(columns) <= self.width
             and isinstance(labels, list)
             and all(isinstance(pair, list) and len(pair) == 2 and _are_plain(pair) for pair in labels)
-            and sorted(place for _, place in labels) == sorted({place for _, place in labels})
             and all(type(place) is int and 0 <= place < len(codes) for _, place in labels)
-            and type(collisions) is int
-            and collisions >= 0
+            and len({y for y, _ in labels}) == len({place for _, place in labels}) == len(labels)
+            and isinstance(collisions, str)
+            and re.fullmatch(r"[0-9]{20}", collisions)
             and np.array_equal(model.classes_, codes)
         )
         if not good:
             raise ModelFileError("the model file does not hold the columns and labels of a river stream.")
         self._model = model
         self.columns_ = {name: column for column, name in enumerate(columns)}
-        self.collisions_ = collisions
+        self.collisions_ = int(collisions)
         self._keep_labels(dict(labels))
         return self
 
@@ -305,7 +346,10 @@ class _Stream(base.MiniBatchClassifier):
 class _Binary(_Stream):
     """Two labels, as the module says, and their probabilities."""
 
-    _codes = (np.array([-1.0]), np.array([1.0]))
+    _CODES = (np.array([-1.0]), np.array([1.0]))
+
+    def _code(self, place: int) -> Floats:
+        return self._CODES[place]
 
     def __init__(self) -> None:
         super().__init__()
@@ -382,8 +426,11 @@ class _Many(_Stream):
     n_classes: int
 
     @property
-    def _codes(self) -> tuple[Floats, ...]:  # type: ignore[override]
-        return tuple(np.array([float(place)]) for place in range(self.n_classes))
+    def _labels_in_core(self) -> Floats:
+        return np.arange(self.n_classes, dtype=np.float64)
+
+    def _code(self, place: int) -> Floats:
+        return np.array([place], dtype=np.float64)
 
     @property
     def _multiclass(self) -> bool:
@@ -783,6 +830,8 @@ def restored(contents: Contents) -> Any:
     """The model that a file holds."""
     extra = contents.model.get("extra")
     name = extra.get("river") if isinstance(extra, dict) else None
+    if not extra:
+        raise ModelFileError("the model file holds no stream of pocketkernel.river: use pocketkernel.load.")
     if name not in __all__:
         raise ModelFileError(f"the model file holds an unknown class of pocketkernel.river, {short(name)}.")
     return globals()[name]._restored(contents)
@@ -801,6 +850,12 @@ def _are_plain(names: Any) -> bool:
 
 
 # ---- values ---------------------------------------------------------------------------------------------------------
+
+
+def _numbers(x: Any) -> Values:
+    if not isinstance(x, Mapping):
+        raise TypeError(f"x={short(x)} is a {type(x).__name__}: give a dict of features.")
+    return {name: _number(name, value) for name, value in x.items()}
 
 
 def _number(name: Hashable, value: Any) -> float:

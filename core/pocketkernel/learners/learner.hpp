@@ -44,7 +44,8 @@ template <class T>
     if (needs_smooth_loss && !is_smooth(c.loss)) return Status::loss_not_smooth;
     return check_kernels(c);
 }
-inline bool positive(double x) { return x > 0.0 && x < std::numeric_limits<double>::infinity(); }
+// Steps and norms beyond this would leave the range of single precision on long streams.
+inline bool positive(double x, double most = 1e12) { return x > 0.0 && x <= most; }
 
 template <class T>
 class Learner {

@@ -22,7 +22,7 @@ class Raker : public Learner<T> {
         if (c.storage != Storage::full) return Status::storage_unsuited;
         for (std::size_t i = 0; i < c.kernel_count; ++i)
             if (c.kernels[i].family != Family::gaussian) return Status::kernels_not_gaussian;
-        if (!positive(c.rate)) return Status::rate_not_positive;
+        if (!positive(c.rate, 1e6)) return Status::rate_not_positive;
         if (!(c.regularization >= 0.0 && c.regularization * c.rate < 1.0)) return Status::regularization_out_of_range;
         return Status::ok;
     }

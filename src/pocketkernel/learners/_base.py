@@ -1,6 +1,7 @@
 """What all learners share: input, labels, budgets, errors. What they compute is in the core."""
 
 import math
+import reprlib
 import secrets
 from collections.abc import Iterable
 from dataclasses import astuple
@@ -20,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from pocketkernel import _core
 from pocketkernel.kernels import PAPER_KERNELS, Kernel
-from pocketkernel.learners._persistent import Persistent
+from pocketkernel.learners._alone import alone
+from pocketkernel.learners._persistent import Persistent, write_labels
 from pocketkernel.learners._plan import plan as plan_of
 from pocketkernel.learners._recipe import Recipe, largest
 from pocketkernel.learners._rows import CsrRows, check_labels, check_rows
@@ -35,9 +37,10 @@ Scores = npt.NDArray[np.float64]
 
 
 def _has_logistic_loss(estimator: Any) -> bool:
-    if estimator._loss_name() == "logistic":
+    loss = estimator._recipe.loss if "_core" in vars(estimator) else estimator._loss_name()
+    if loss == "logistic":
         return True
-    raise AttributeError(f"probabilities need loss='logistic'; this learner has loss={estimator._loss_name()!r}.")
+    raise AttributeError(f"probabilities need loss='logistic'; this learner has loss={loss!r}.")
 
 
 class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
@@ -64,7 +67,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
     # ---- learning ---------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn every row of X once, in order.
+        """Forget everything, then learn every row of X once, in the order given: shuffle what is sorted by class.
 
         Parameters
         ----------
@@ -99,37 +102,43 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         The fast path for progressive evaluation, with whole blocks or with one row at a time. Parameters as in
         `partial_fit`, scores as in `decision_function`.
         """
-        if classes is None and self._takes_as_it_is(X) and self._core_knows_labels:
+        if self._takes_as_it_is(X) and (classes is None or self._knows(classes)):
             scores = self._room_for_scores(len(X))
-            if self._core.learn_dense(X, y, sample_weight, scores) == 0:
+            labels = y if self._core_knows_labels and type(y) is np.ndarray else self._numbered_at_once(y)
+            if labels is not None and self._core.learn_dense(X, labels, sample_weight, scores) == 0:
                 return self._decision(scores)
         return self._decision(self._feed(X, y, classes, sample_weight, restart=False))
 
     def _feed(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool) -> Scores:
-        before = self.__dict__.copy()
-        try:
-            if restart:
-                self.__dict__.pop("_core", None)
-            begin = "_core" not in self.__dict__
-            X, y = self._check_rows_and_labels(X, y, begin)
-            weights = _checked_weights(sample_weight, X.shape[0])
-            if restart and weights is not None and not np.any(weights):
-                raise ValueError("sample_weight is zero for every row: there is nothing to learn.")
-            if begin:
-                self._begin(X, y, classes, restart)
-            elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-                raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}.")
-            scores = self._room_for_scores(X.shape[0])
-            self._call(X, scores, self._numbered(y), weights)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        with alone(self):
+            before = self.__dict__.copy()
+            try:
+                return self._feed_alone(X, y, classes, sample_weight, restart)
+            except BaseException:
+                for name in self.__dict__.keys() - before.keys():
+                    del self.__dict__[name]
+                self.__dict__.update(before)
+                raise
+
+    def _feed_alone(self, X: Any, y: Any, classes: Any, sample_weight: Any, restart: bool) -> Scores:
+        if restart:
+            self.__dict__.pop("_core", None)
+        begin = "_core" not in self.__dict__
+        X, y = self._check_rows_and_labels(X, y, begin)
+        weights = _checked_weights(sample_weight, X.shape[0])
+        if restart and weights is not None and not np.any(weights):
+            raise ValueError("sample_weight is zero for every row: there is nothing to learn.")
+        if begin:
+            self._begin(X, y, classes, restart)
+        elif classes is not None and not np.array_equal(_checked_classes(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}.")
+        scores = self._room_for_scores(X.shape[0])
+        self._call(X, scores, self._numbered(y), weights)
         return scores
 
     def _begin(self, X: Array, y: Array, classes: Any, restart: bool) -> None:
         """Build the learner in the core for rows like X."""
-        labels = np.unique(y if classes is None else np.asarray(classes))
+        labels = np.unique(y) if classes is None else _checked_classes(classes)
         whose = "y" if classes is None else f"classes={classes!r}"
         if len(labels) < 2:
             raise ValueError(
@@ -141,10 +150,15 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
                 f"Only binary classification is supported: {whose} has {len(labels)} classes, {labels[:5].tolist()} "
                 "..., not two; use MulticlassMOMDS, or wrap the learner in sklearn.multiclass.OneVsRestClassifier."
             )
+        write_labels(labels)  # what no file could hold is refused at once
         self.classes_ = labels
         self._recipe = self._choose(X.shape[1], len(labels), X.shape[0] if restart else None)
         self.budget_ = self._recipe.budget
-        self._core = self._recipe.build()
+        try:
+            self._core = self._recipe.build()
+        except MemoryError:
+            size = self._recipe.size()[0]
+            raise MemoryError(f"{type(self).__name__} would take {size} bytes, which the machine refuses.") from None
         self._name_labels()
 
     # ---- answering --------------------------------------------------------------------------------------------------
@@ -210,7 +224,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the learner takes, all in all. Known before the first row, never changed after."""
+        """Bytes that the learner takes, all in all: as `plan` said, from the first row on, never changed."""
         return self._fitted().nbytes
 
     @property
@@ -300,7 +314,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         if status != 0:
             subject, sentence = _core.describe(status)
             name = self._budget_name if subject == "budget" else subject
-            value = f"={getattr(self, name)!r}" if hasattr(self, name) else ""
+            value = f"={reprlib.repr(getattr(self, name))}" if hasattr(self, name) else ""
             raise ValueError(f"{name}{value} {sentence}.")
         return size
 
@@ -340,18 +354,30 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         kind, numbers = self.classes_.dtype.kind, self.classes_
         self._core_knows_labels = kind in "biuf" and bool(np.all(np.abs(numbers.astype(float)) < 2**53))
         self._core.set_labels(list(map(float, numbers if self._core_knows_labels else range(len(numbers)))))
+        self._places = {label: place for place, label in enumerate(numbers.tolist())}
 
     def _numbered(self, y: Array) -> Array:
         """Labels in a form that the core reads."""
         if self._core_knows_labels and y.dtype.kind in "biuf":
             native = y.dtype.newbyteorder("=")
             return np.ascontiguousarray(y, dtype=native if native.char in "?bidflq" else np.float64)
-        places = np.full(len(y), -1.0)
-        for place, label in enumerate(self.classes_):
-            places[y == label] = place
-        if np.any(places < 0):
-            raise self._unknown_label(y[places < 0][0])
-        return self.classes_.astype(float)[places.astype(int)] if self._core_knows_labels else places
+        places = [self._places.get(label, -1) for label in y.tolist()]
+        if -1 in places:
+            raise self._unknown_label(y[places.index(-1)])
+        return self.classes_.astype(float)[places] if self._core_knows_labels else np.array(places, dtype=float)
+
+    def _numbered_at_once(self, y: Any) -> Array | None:
+        """The same without any check, or None if it takes one."""
+        try:
+            places = list(map(self._places.__getitem__, y.tolist() if type(y) is np.ndarray else y))
+        except (KeyError, TypeError):
+            return None
+        return self.classes_.astype(float)[places] if self._core_knows_labels else np.array(places, dtype=float)
+
+    def _knows(self, classes: Any) -> bool:
+        """Whether these are the classes, in the order of `classes_`, seen at a glance."""
+        given = classes.tolist() if type(classes) is np.ndarray else classes
+        return isinstance(given, list | tuple) and list(given) == list(self._places)
 
     def _unknown_label(self, label: Any) -> ValueError:
         label = label.item() if isinstance(label, np.generic) else label
@@ -359,13 +385,16 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
 
     def _call(self, X: Any, scores: Scores, y: Array | None = None, weights: Array | None = None) -> None:
         """Run a block through the core: learn if there are labels, else only score."""
-        core, threads = self._core, thread_count(self.n_jobs, X.shape[0] * self._core.nbytes)
+        core = self._core
         if isinstance(X, CsrRows):
             rows = (X.values, X.columns, X.starts)
             learn, score = partial(core.learn_sparse, *rows), partial(core.score_sparse, *rows)
         else:
             learn, score = partial(core.learn_dense, X), partial(core.score_dense, X)
-        status = score(scores, threads) if y is None else learn(y, weights, scores)
+        if y is None:
+            status = score(scores, thread_count(self.n_jobs, X.shape[0] * core.nbytes))
+        else:
+            status = learn(y, weights, scores)
         if status == 0:
             return
         if status == _core.UNSUITED:
@@ -378,16 +407,34 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         if subject == "sample_weight":
             assert weights is not None
             raise ValueError(f"{subject} {sentence} (found {weights[row]} at row {row}).")
+        if column >= X.shape[1]:
+            raise ValueError(f"X {sentence} (in row {row}).")
         value = X.at(row, column) if isinstance(X, CsrRows) else float(X[row, column])
         names = getattr(self, "feature_names_in_", None)
         named = "" if names is None else f" {names[column]!r}"
         raise ValueError(f"X {sentence} (found {value} at row {row}, column {column}{named}).")
 
 
+def _checked_classes(classes: Any) -> Array:
+    """Labels in ascending order."""
+    listed = list(classes) if isinstance(classes, set | frozenset | range) else classes
+    labels = np.asarray(listed)
+    try:
+        unique = np.unique(labels)
+    except TypeError:
+        raise ValueError(f"classes={classes!r} are not of one type: use numbers, or strings.") from None
+    if labels.ndim != 1 or len(labels) == 0 or (labels.dtype.kind == "f" and np.any(np.isnan(labels))):
+        raise ValueError(f"classes={classes!r} is not a list of labels.")
+    return unique
+
+
 def _checked_weights(sample_weight: Any, rows: int) -> Array | None:
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = np.asarray(sample_weight)
+    if weights.dtype.kind == "c":
+        raise ValueError("sample_weight has complex numbers: weights are real.")
+    weights = weights.astype(np.float64)
     if weights.ndim == 0:
         return np.full(rows, float(weights))
     if weights.ndim != 1:

@@ -25,7 +25,8 @@ MOST_LABEL_BYTES = 2**24
 _FIELDS = {"estimator", "parameters", "recipe", "labels", "feature_names", "n_features", "extra"}
 # What the bytes bring back; everything else that an estimator carries goes into a pickle as it is.
 _LEARNED = (
-    "_core", "_recipe", "_core_knows_labels", "budget_", "classes_", "n_features_in_", "feature_names_in_",
+    "_core", "_recipe", "_core_knows_labels", "_places", "budget_", "classes_", "n_features_in_",
+    "feature_names_in_",
 )  # fmt: skip
 
 
@@ -102,7 +103,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The model that `to_bytes` wrote; it goes on exactly where that one was."""
-        return cls._from_contents(model_file.decode(data))
+        return cls._from_contents(model_file.decode(data, plausible))
 
     @classmethod
     def _from_contents(cls, contents: Contents) -> Self:
@@ -185,7 +186,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         data = state.pop("_model", None)
         super().__setstate__(state)
         if data is not None:
-            self._unpack(model_file.decode(data))
+            self._unpack(model_file.decode(data, plausible))
 
 
 def library_class(class_: type) -> type:
@@ -278,19 +279,24 @@ def read_recipe(written: Any) -> Recipe:
     return Recipe(**written | {"kernels": read_kernels(written["kernels"])})
 
 
-def revived(recipe: Recipe, state: bytes) -> _core.Learner:
-    """The learner of a recipe in the state that was saved."""
+def plausible(model: dict[str, Any], state_bytes: int) -> None:
+    """Refuse a recipe that is not one of a state of that size, before anything is allocated."""
+    recipe = read_recipe(model.get("recipe"))
     try:
-        _, state_bytes, status = recipe.size()
+        _, expected, status = recipe.size()
     except (ValueError, TypeError) as error:  # a name that the core does not know
         raise ModelFileError(f"the model file has a recipe that cannot be built: {error}.") from None
     if status != 0:
         raise ModelFileError("the model file has a recipe that cannot be built: {} {}.".format(*_core.describe(status)))
-    if state_bytes != len(state):  # before anything is allocated: what a file can ask for is in proportion to its size
+    if expected != state_bytes:
         raise ModelFileError(
-            f"the model file has a recipe for a state of {state_bytes} bytes and a state of {len(state)}: they do not "
+            f"the model file has a recipe for a state of {expected} bytes and a state of {state_bytes}: they do not "
             "match."
         )
+
+
+def revived(recipe: Recipe, state: bytes) -> _core.Learner:
+    """The learner of a recipe in the state that was saved."""
     core = recipe.build()
     status = core.load(state)
     if status != 0:

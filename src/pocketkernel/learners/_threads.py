@@ -17,7 +17,9 @@ BYTES_PER_THREAD = 8 * 2**20
 def thread_count(n_jobs: Any, work: int) -> int:
     """Threads for a block that reads `work` bytes: as many as are allowed and as pay."""
     worth = work // BYTES_PER_THREAD
-    return 1 if worth <= 1 else min(allowed_threads(n_jobs), worth)
+    if worth <= 1 and n_jobs is None:
+        return 1
+    return max(1, min(allowed_threads(n_jobs), worth))
 
 
 def allowed_threads(n_jobs: Any) -> int:
