@@ -17,6 +17,7 @@
 #include "engine.hpp"
 #include "pocketkernel/losses/list.hpp"
 #include "pocketkernel/simd.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -151,6 +152,13 @@ pk::Storage storage_of(const std::string& name) {
     if (name == "float16") return pk::Storage::float16;
     if (name == "bfloat16") return pk::Storage::bfloat16;
     throw nb::value_error(("storage '" + name + "' is unknown").c_str());
+}
+
+pk::Removal removal_of(const std::string& name) {
+    if (name == "half") return pk::Removal::half;
+    if (name == "restart") return pk::Removal::restart;
+    if (name == "oldest") return pk::Removal::oldest;
+    throw nb::value_error(("removal '" + name + "' is unknown").c_str());
 }
 
 // Settings: a Config that owns its kernels.
@@ -585,14 +593,14 @@ NB_MODULE(_core, m) {
           "Writes a dict of features into a row; -1 if that takes more than look-ups, else how many share a column.");
     m.def("bare_pass", bare_pass, "x"_a, "columns"_a.none(), "starts"_a.none(), "features"_a, "stored"_a, "doubles"_a,
           "level"_a);
+    add_text(m);
 
     nb::class_<Settings>(m, "Settings")
         .def(nb::init<>())
         .def("add_kernel", [](Settings& s, const std::string& family,
                               double parameter) { s.kernels.push_back({family_of(family), parameter}); })
         .def("set_loss", [](Settings& s, const std::string& name) { s.config.loss = loss_of(name); })
-        .def("set_removal",
-             [](Settings& s, bool half) { s.config.removal = half ? pk::Removal::half : pk::Removal::restart; })
+        .def("set_removal", [](Settings& s, const std::string& name) { s.config.removal = removal_of(name); })
         .def("set_storage", [](Settings& s, const std::string& name) { s.config.storage = storage_of(name); })
         .def_prop_rw(
             "classes", [](const Settings& s) { return s.config.classes; },

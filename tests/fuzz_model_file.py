@@ -318,7 +318,7 @@ def model_digest(recipe):
         *recipe["learner"].encode(), 8 if recipe["doubles"] else 4,
         recipe["features"], recipe["classes"], recipe["budget"], len(kernels),
         *(word for kernel in kernels for word in kernel),
-        LOSSES.index(recipe["loss"]), ["half", "restart"].index(recipe["removal"]),
+        LOSSES.index(recipe["loss"]), ["half", "restart", "oldest"].index(recipe["removal"]),
         ["full", "float16", "bfloat16"].index(recipe["storage"]),
         bits(recipe["step"]), bits(recipe["norm_bound"]), recipe["reservoir"], bits(recipe["horizon"]),
         bits(recipe["nu"]), bits(recipe["rate"]), bits(recipe["regularization"]),

@@ -67,7 +67,7 @@ some_kernels = {"kernels": st.lists(any_kernel, min_size=1, max_size=6)}
 steps = {"step": st.sampled_from([0.5, 1.0, 2.0])}
 mirror = some_kernels | steps | {
     "budget": st.integers(2, 40),
-    "removal": st.sampled_from(["half", "restart"]),
+    "removal": st.sampled_from(["half", "restart", "oldest"]),
     "norm_bound": st.sampled_from([None, 0.1, 3.0]),
 }  # fmt: skip
 
@@ -203,7 +203,7 @@ def test_stored_is_added_minus_removed(run):
     run.learn()
     model = run.model
     done, B = model.diagnostics_, model.budget_
-    dropped = B if getattr(model, "removal", "half") == "restart" else B // 2
+    dropped = {"half": B // 2, "restart": B, "oldest": 1}[getattr(model, "removal", "half")]
     np.testing.assert_array_equal(done.stored, done.kernel_additions - dropped * done.kernel_removals)
     assert np.all(done.kernel_additions + done.kernel_proxies <= done.rounds)
     if isinstance(model, MOMDH):  # each kernel counts for itself

@@ -24,6 +24,8 @@ from pocketkernel import (
 MIXED = (Gaussian(1.0), Laplacian(2.0), Polynomial(3), Gaussian(0.5), Gaussian(0.3), Linear(), Laplacian(0.5))
 LEARNERS = {
     "MOMDS": lambda **given: MOMDS(budget=21, random_state=1, **given),
+    "MOMDS oldest": lambda **given: MOMDS(budget=9, removal="oldest", random_state=1, **given),
+    "MOMDH oldest": lambda **given: MOMDH(budget=9, removal="oldest", random_state=1, **given),
     "MOMDS mixed": lambda **given: MOMDS(kernels=MIXED, budget=9, removal="restart", random_state=1, **given),
     "MOMDH": lambda **given: MOMDH(budget=21, reservoir=5, horizon=20, random_state=1, **given),
     "MOMDH mixed": lambda **given: MOMDH(kernels=MIXED, budget=9, reservoir=3, random_state=1, **given),

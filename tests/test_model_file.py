@@ -34,6 +34,7 @@ from pocketkernel import (
     Polynomial,
     Raker,
     _core,
+    _files,
     gaussians,
     model_file,
 )
@@ -324,11 +325,11 @@ def test_a_failure_leaves_the_old_file(broken, tmp_path, monkeypatch):
         raise OSError(5, "Input/output error")
 
     if broken == "open":
-        monkeypatch.setattr(model_file, "open", lambda name, mode: Full(name, mode), raising=False)
+        monkeypatch.setattr(_files, "open", lambda name, mode: Full(name, mode), raising=False)
     elif broken == "copymode":
-        monkeypatch.setattr(model_file.shutil, broken, fail)
+        monkeypatch.setattr(_files.shutil, broken, fail)
     else:
-        monkeypatch.setattr(model_file.os, broken, fail)
+        monkeypatch.setattr(_files.os, broken, fail)
     with pytest.raises(OSError, match=r"No space|Input/output"):
         taught(MOMDS, rows=50).save(path)
     assert path.read_bytes() == old.to_bytes()
@@ -339,7 +340,7 @@ def test_an_interrupted_save_leaves_nothing_behind(tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(model_file.os, "replace", interrupt)
+    monkeypatch.setattr(_files.os, "replace", interrupt)
     with pytest.raises(KeyboardInterrupt):
         taught(MOMDS).save(tmp_path / "m")
     assert not list(tmp_path.iterdir())

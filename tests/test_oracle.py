@@ -57,7 +57,9 @@ def test_m_omd_s(stream, kernels, as_csr):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"removal": "restart"}, {"loss": "smooth_hinge"}, {"step": 2.0}, {"norm_bound": 0.7}], ids=str
+    "settings",
+    [{"removal": "restart"}, {"removal": "oldest"}, {"loss": "smooth_hinge"}, {"step": 2.0}, {"norm_bound": 0.7}],
+    ids=str,
 )
 def test_m_omd_s_settings(settings):
     X, y = STREAMS["duplicates"]
@@ -85,7 +87,14 @@ def test_m_omd_h(stream, kernels, as_csr):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"removal": "restart"}, {"horizon": 3.0}, {"horizon": 1.0, "reservoir": 1}, {"step": 0.5}, {"norm_bound": 0.9}],
+    [
+        {"removal": "restart"},
+        {"removal": "oldest"},
+        {"horizon": 3.0},
+        {"horizon": 1.0, "reservoir": 1},
+        {"step": 0.5},
+        {"norm_bound": 0.9},
+    ],
     ids=str,
 )
 def test_m_omd_h_settings(settings):
@@ -221,7 +230,9 @@ def test_multiclass_m_omd_s(stream, kernels):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"removal": "restart"}, {"step": 2.0}, {"norm_bound": 0.7}, {"weights": True}], ids=str
+    "settings",
+    [{}, {"removal": "restart"}, {"removal": "oldest"}, {"step": 2.0}, {"norm_bound": 0.7}, {"weights": True}],
+    ids=str,
 )
 @pytest.mark.parametrize(("stream", "C"), [("duplicates", 5), ("rings", 5), ("sparse", 3)])
 def test_multiclass_m_omd_s_settings(stream, C, settings):

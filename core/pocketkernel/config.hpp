@@ -10,7 +10,7 @@ namespace pocketkernel {
 
 enum class Family : std::uint32_t { gaussian, laplacian, polynomial, linear };
 enum class Loss : std::uint32_t { hinge, logistic, smooth_hinge };
-enum class Removal : std::uint32_t { half, restart };
+enum class Removal : std::uint32_t { half, restart, oldest };
 enum class Storage : std::uint32_t { full, float16, bfloat16 };
 
 struct KernelSpec {

@@ -15,19 +15,15 @@ the same bytes, so every change is noticed. The header is written here because t
 `__metadata__` at random, and reads it from paths only; its readers open these files.
 """
 
-import errno
 import hashlib
 import io
 import json
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, BinaryIO
 
 FORMAT = "pocketkernel"
@@ -224,36 +220,6 @@ def read(path: str | os.PathLike[str], accept: Accept) -> Contents:
         raise ModelFileError("this is neither a file nor a link to one.")
     with open(path, "rb") as file:
         return _read(file, os.fstat(file.fileno()).st_size, accept)
-
-
-def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Put the data in the place of the file, all of it or, if anything fails, none."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
-    if target.exists() and not target.is_file():
-        raise OSError(errno.EINVAL, "this is not a regular file, and would be replaced by one", os.fspath(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "the folder to save into does not exist", str(target.parent))
-    temporary = target.parent / f".pocketkernel-{secrets.token_hex(8)}.tmp"
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    with suppress(OSError):  # some systems cannot open a folder
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from sklearn.utils import Bunch
 
 from pocketkernel import learners, model_file
 from pocketkernel._core import fill_row
+from pocketkernel._files import write_atomically
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._alone import alone
 from pocketkernel.learners._base import OnlineKernelClassifier, whole_number
@@ -293,7 +294,7 @@ class _Stream(base.MiniBatchClassifier):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_bytes()` to a file, which `pocketkernel.load` reads; an older file is replaced in one step."""
-        model_file.write(path, self.to_bytes())
+        write_atomically(path, self.to_bytes())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:

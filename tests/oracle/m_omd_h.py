@@ -70,8 +70,8 @@ class MOMDH:
                 P = D / (D + H2)
                 if self.rng.uniform() < P:
                     if len(S.a) == self.B:
-                        dropped = self.B // 2 if self.removal == "half" else self.B
-                        S.keep(slice(0, self.B - dropped))
+                        dropped = {"half": self.B // 2, "restart": self.B, "oldest": 1}[self.removal]
+                        S.keep(slice(1, None) if self.removal == "oldest" else slice(0, self.B - dropped))
                         self.project(i)
                         self.removals += 1
                     S.append(x, self.lam * w * y / P)

@@ -33,7 +33,7 @@ class MOMDS:
             self.proxies += 1
         elif self.rng.uniform() < abs(g) / (abs(g) + G1[self.loss]):
             if len(S) == self.B:
-                dropped = self.B // 2 if self.removal == "half" else self.B
+                dropped = {"half": self.B // 2, "restart": self.B, "oldest": 1}[self.removal]
                 for fi in self.f:
                     fi.keep(slice(dropped, None))
                     fi.project(self.U)

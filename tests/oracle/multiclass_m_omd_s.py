@@ -50,7 +50,7 @@ class MulticlassMOMDS:
             self.proxies += 1
         elif self.rng.uniform() < q / (q + 1):
             if len(self.S) == self.B:
-                dropped = self.B // 2 if self.removal == "half" else self.B
+                dropped = {"half": self.B // 2, "restart": self.B, "oldest": 1}[self.removal]
                 self.S = self.S[dropped:]
                 for i in range(len(self.kernels)):
                     self.a[i] = self.a[i][dropped:]

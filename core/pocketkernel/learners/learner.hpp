@@ -91,6 +91,12 @@ class Learner {
     }
     static bool is_mistake(double score, double y) { return (score >= 0.0) != (y > 0.0); }
 
+    // How many examples a full buffer loses.
+    std::size_t leaving() const {
+        if (config_.removal == Removal::oldest) return 1;
+        return config_.removal == Removal::half ? config_.budget / 2 : config_.budget;
+    }
+
     bool common_valid() const { return common_->rng.valid() && common_->tally.mistakes <= common_->tally.rounds; }
 
     // work.values[iC + c] = sum_j a_icj kappa_i(x_j, q) over the oldest `rows` rows, for all kernels i and their C

@@ -265,20 +265,33 @@ class MOMDH : public Learner<T> {
         own_[i].f.scale = 1.0;
     }
 
-    // Drops the newest half of S_i, or everything; what the archive carries stays.
+    // Drops the newest half of S_i, everything, or only the oldest; what the archive carries stays. The norm as in
+    // SharedBuffer.
     void remove(std::size_t i) {
-        const std::size_t size = S_[i].size();
-        const std::size_t dropped = config_.removal == Removal::half ? config_.budget / 2 : config_.budget;
-        a_.erase(i, size - dropped, dropped, size);
-        S_[i].erase(size - dropped, dropped);
-        recompute(i);
+        const std::size_t size = S_[i].size(), dropped = this->leaving();
+        const bool oldest = config_.removal == Removal::oldest;
+        const bool afresh = !oldest || own_[i].removals % config_.budget == 0;
+        if (!afresh) {
+            const double a = own_[i].f.scale * static_cast<double>(a_.of(i)[0]);
+            const double at = value_of(i, S_[i].query(0, stored_), nullptr);
+            own_[i].f.norm2 = larger(own_[i].f.norm2 - a * (2.0 * at - a), 0.0);
+        }
+        const std::size_t first = oldest ? 0 : size - dropped;
+        a_.erase(i, first, dropped, size);
+        S_[i].erase(first, dropped);
+        if (afresh) compute_norm(i);
+        evaluate_on_reservoir(i);
         ++own_[i].removals;
         ++common_->tally.removals;
     }
 
-    // |f'_i|^2 and f'_i on V afresh, then the projection. The norm as if the rows came back one by one:
-    // |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
     void recompute(std::size_t i) {
+        compute_norm(i);
+        evaluate_on_reservoir(i);
+    }
+
+    // |f'_i|^2 as if the rows came back one by one: |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
+    void compute_norm(std::size_t i) {
         fold(i);
         double norm2 = 0.0;
         for (std::size_t j = 0; j < S0_.size(); ++j) {
@@ -291,6 +304,10 @@ class MOMDH : public Learner<T> {
             norm2 += a * (2.0 * (archived_pass(i, S0_.size(), x, nullptr) + own_pass(i, j, x, nullptr)) + a);
         }
         own_[i].f.norm2 = larger(norm2, 0.0);
+    }
+
+    // f'_i on V, then the projection.
+    void evaluate_on_reservoir(std::size_t i) {
         for (std::size_t v = 0; v < V_.size(); ++v)
             f_at_V_[i * V_.slots() + v] = value_of(i, S0_.query(V_.place(v), stored_), nullptr);
         project(i);

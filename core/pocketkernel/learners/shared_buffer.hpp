@@ -142,16 +142,38 @@ class SharedBuffer : public Learner<T> {
         f_[i].scale = 1.0;
     }
 
-    // Drops the oldest half, or everything, and computes the norms afresh.
+    // Drops the oldest half, everything, or only the oldest, and computes the norms afresh. Of the oldest alone its
+    // share is taken away instead, but for one time in B, so that errors do not add up.
     void remove() {
-        const std::size_t dropped = config_.removal == Removal::half ? config_.budget / 2 : config_.budget;
+        Tally& tally = common_->tally;
+        const bool afresh = config_.removal != Removal::oldest || tally.removals % config_.budget == 0;
+        if (!afresh) take_away_oldest();
+        for (std::size_t n = 0; n < K_ * C_; ++n) a_.erase(n, 0, this->leaving(), S_.size());
+        S_.erase(0, this->leaving());
+        if (afresh) compute_norms();
         for (std::size_t i = 0; i < K_; ++i) {
-            for (std::size_t c = 0; c < C_; ++c) a_.erase(i * C_ + c, 0, dropped, S_.size());
+            f_[i].norm2 = larger(f_[i].norm2, 0.0);
+            f_[i].project(config_.norm_bound);
+        }
+        ++tally.removals;
+    }
+
+    // |f - a k(x,.)|^2 = |f|^2 - 2 a f(x) + a^2
+    void take_away_oldest() {
+        evaluate(S_.query(0, stored_), work_, nullptr);
+        for (std::size_t n = 0; n < K_ * C_; ++n) {
+            Hypothesis& f = f_[n / C_];
+            const double a = f.scale * static_cast<double>(a_.of(n)[0]);
+            f.norm2 -= a * (2.0 * work_.values[n] - a);
+        }
+    }
+
+    // As if the rows came back one by one: |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
+    void compute_norms() {
+        for (std::size_t i = 0; i < K_; ++i) {
             fold(i);
             f_[i].norm2 = 0.0;
         }
-        S_.erase(0, dropped);
-        // As if the rows came back one by one: |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
         for (std::size_t j = 0; j < S_.size(); ++j) {
             this->template pass<Count>(S_, j, a_, C_, false, S_.query(j, stored_), work_, nullptr);
             for (std::size_t n = 0; n < K_ * C_; ++n) {
@@ -159,11 +181,6 @@ class SharedBuffer : public Learner<T> {
                 f_[n / C_].norm2 += a * (2.0 * work_.values[n] + a);
             }
         }
-        for (std::size_t i = 0; i < K_; ++i) {
-            f_[i].norm2 = larger(f_[i].norm2, 0.0);
-            f_[i].project(config_.norm_bound);
-        }
-        ++common_->tally.removals;
     }
 
     std::size_t C_;

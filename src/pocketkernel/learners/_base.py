@@ -24,7 +24,7 @@ from pocketkernel.kernels import PAPER_KERNELS, Kernel
 from pocketkernel.learners._alone import alone
 from pocketkernel.learners._persistent import Persistent, write_labels
 from pocketkernel.learners._plan import plan as plan_of
-from pocketkernel.learners._recipe import Recipe, largest
+from pocketkernel.learners._recipe import REMOVALS, Recipe, largest
 from pocketkernel.learners._rows import CsrRows, check_labels, check_rows
 from pocketkernel.learners._threads import allowed_threads, thread_count
 from pocketkernel.losses import LOSSES
@@ -277,7 +277,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
             doubles=_one_of("dtype", self.dtype, ("float32", "float64")) == "float64",
             kernels=_checked_kernels(self.kernels),
             loss=_one_of("loss", self._loss_name(), LOSSES),
-            removal=_one_of("removal", getattr(self, "removal", "half"), ("half", "restart")),
+            removal=_one_of("removal", getattr(self, "removal", "half"), REMOVALS),
             features=features,
             classes=classes,
             storage="full" if storage is None else _one_of("storage", storage, ("float16", "bfloat16")),

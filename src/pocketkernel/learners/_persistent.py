@@ -13,8 +13,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from pocketkernel import _core, model_file
+from pocketkernel._files import write_atomically
 from pocketkernel.kernels import Kernel
-from pocketkernel.learners._recipe import Recipe
+from pocketkernel.learners._recipe import REMOVALS, Recipe
 from pocketkernel.losses import LOSSES
 from pocketkernel.model_file import Contents, ModelFileError
 
@@ -54,7 +55,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
 
         An older file of that name is replaced in one step, and left as it was if anything fails.
         """
-        model_file.write(path, self.to_bytes())
+        write_atomically(path, self.to_bytes())
 
     def _to_bytes(self, extra: dict[str, Any]) -> bytes:
         """`to_bytes` with JSON of whoever wraps the estimator."""
@@ -274,7 +275,7 @@ def read_recipe(written: Any) -> Recipe:
     for name, value in written.items():
         if not _CHECKS[known[name].type](value):
             raise ModelFileError(f"the model file has a recipe with an impossible {name}, {reprlib.repr(value)}.")
-    if written["loss"] not in LOSSES or written["removal"] not in ("half", "restart"):
+    if written["loss"] not in LOSSES or written["removal"] not in REMOVALS:
         raise ModelFileError("the model file has a recipe with an unknown loss or removal.")
     return Recipe(**written | {"kernels": read_kernels(written["kernels"])})
 

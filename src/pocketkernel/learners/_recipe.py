@@ -10,6 +10,8 @@ from pocketkernel.kernels import Kernel
 LEVEL_VARIABLE = "POCKETKERNEL_LEVEL"
 """Environment variable that forces a level of the core: scalar, base or avx2. All give the same bits."""
 
+REMOVALS = ("half", "restart", "oldest")
+
 _NUMBERS = (
     "classes", "features", "budget", "reservoir", "step", "norm_bound", "horizon", "nu", "rate", "regularization",
     "seed",
@@ -44,7 +46,7 @@ class Recipe:
         for kernel in self.kernels:
             settings.add_kernel(kernel.family, kernel.parameter)
         settings.set_loss(self.loss)
-        settings.set_removal(self.removal == "half")
+        settings.set_removal(self.removal)
         settings.set_storage(self.storage)
         for name in _NUMBERS:
             setattr(settings, name, getattr(self, name))

@@ -31,8 +31,8 @@ class MOMDH(OnlineKernelClassifier):
     horizon : float, default=1e9
         Number of rounds that the archive of past reservoir members is made for: it has room for
         M (1 + ceil(ln(horizon))) examples. More rounds are fine; members that had to leave are counted as overflowed.
-    removal : {"half", "restart"}, default="half"
-        What a full buffer loses: its newer half, or everything.
+    removal : {"half", "restart", "oldest"}, default="half"
+        What a full buffer loses: its newer half, everything, or only the oldest example.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
     storage : {None, "float16", "bfloat16"}, default=None

@@ -28,8 +28,8 @@ class MOMDS(OnlineKernelClassifier):
         U, the largest RKHS norm of a hypothesis, positive; None stands for sqrt(B).
     loss : {"logistic", "smooth_hinge"}, default="logistic"
         A loss with |l'| <= G1 and |l'| <= G2 l.
-    removal : {"half", "restart"}, default="half"
-        What a full buffer loses: its older half, or everything.
+    removal : {"half", "restart", "oldest"}, default="half"
+        What a full buffer loses: its older half, everything, or only the oldest example.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
     storage : {None, "float16", "bfloat16"}, default=None

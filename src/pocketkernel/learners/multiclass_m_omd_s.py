@@ -27,8 +27,8 @@ class MulticlassMOMDS(OnlineKernelClassifier):
         c of the step size lambda = c U / sqrt(B), positive. The paper tries 2, 1 and 0.5.
     norm_bound : float, default=None
         U, the largest RKHS norm of a hypothesis, positive; None stands for sqrt(B).
-    removal : {"half", "restart"}, default="half"
-        What a full buffer loses: its older half, or everything.
+    removal : {"half", "restart", "oldest"}, default="half"
+        What a full buffer loses: its older half, everything, or only the oldest example.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
     storage : {None, "float16", "bfloat16"}, default=None

@@ -1,6 +1,34 @@
-"""Streams of rows and labels."""
+"""Streams of rows and labels: files and pipes, encoding, scaling, made-up streams, and the paper's data sets."""
 
+from pocketkernel.stream.block import Block, blocks_of, gather, permute
 from pocketkernel.stream.bundled import digits
-from pocketkernel.stream.generators import known_kernel
+from pocketkernel.stream.download import DownloadError, download
+from pocketkernel.stream.encode import Encoding
+from pocketkernel.stream.errors import Skipped, StreamError
+from pocketkernel.stream.generators import known_kernel, rings, xor_with_drift
+from pocketkernel.stream.reader import Stream, open_stream
+from pocketkernel.stream.scale import SCALERS, OnlineMaxAbs, OnlineMinMax, OnlineStandard, Scaler, scale
 
-__all__ = ["digits", "known_kernel"]
+__all__ = [
+    "SCALERS",
+    "Block",
+    "DownloadError",
+    "Encoding",
+    "OnlineMaxAbs",
+    "OnlineMinMax",
+    "OnlineStandard",
+    "Scaler",
+    "Skipped",
+    "Stream",
+    "StreamError",
+    "blocks_of",
+    "digits",
+    "download",
+    "gather",
+    "known_kernel",
+    "open_stream",
+    "permute",
+    "rings",
+    "scale",
+    "xor_with_drift",
+]

@@ -1,0 +1,105 @@
+"""Parquet files, and Arrow's files and streams, through pyarrow: batch by batch."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from pocketkernel.stream.errors import StreamError
+from pocketkernel.stream.files import Opened
+from pocketkernel.stream.table import Column, Schema, Table
+
+ROWS = 4096
+NEEDED = "pyarrow is needed to read {}: pip install 'pocketkernel[files]'."
+
+
+def _pyarrow(what: str) -> Any:
+    try:
+        import pyarrow  # noqa: PLC0415 (only for those who need it)
+    except ImportError as error:
+        raise ImportError(NEEDED.format(what)) from error
+    return pyarrow
+
+
+class ArrowBatches:
+    """The rows of one file; `format` is "parquet" or "arrow"."""
+
+    def __init__(self, opened: Opened, format: str) -> None:
+        self.pa = _pyarrow("Parquet" if format == "parquet" else "Arrow")
+        self.opened = opened
+        self.total = 0
+        self._batches: Callable[[list[str]], Iterable[Any]]
+        try:
+            self._open(format)
+        except self.pa.ArrowInvalid as error:
+            raise StreamError(f"{format} data", str(error), file=opened.name) from error
+        self.schema = Schema(self.arrow_schema.names, [self._is_number(field.type) for field in self.arrow_schema])
+
+    def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
+        """Rows as columns; `kinds` tells of each name whether it is a number (n), text (t) or not wanted (-)."""
+        wanted = [name for name in self.schema.names if kinds.get(name, "-") != "-"]
+        row = 0
+        try:
+            for batch in self._batches(wanted):
+                for start in range(0, batch.num_rows, ROWS):
+                    part = batch.slice(start, ROWS)
+                    columns = {name: self._column(name, kinds[name], part.column(name)) for name in wanted}
+                    lines = np.arange(row + 1, row + part.num_rows + 1)
+                    row += part.num_rows
+                    if self.total:
+                        self.opened.share = row / self.total
+                    yield Table(self.opened.name, lines, columns, "row")
+        except (self.pa.ArrowInvalid, OSError) as error:
+            name, found = self.opened.name, str(error)
+            raise StreamError("data that is whole", found, file=name, line=row + 1, unit="row") from error
+
+    def _open(self, format: str) -> None:
+        opened = self.opened
+        is_stream = format == "arrow" and not opened.peek(6).startswith(b"ARROW1")
+        if is_stream:
+            reader = self.pa.ipc.open_stream(opened.file)
+            self.arrow_schema = reader.schema
+            self._batches = lambda wanted: reader
+            return
+        if opened.path is None or opened.compressed:
+            what = "Parquet" if format == "parquet" else "an Arrow file"
+            how = "an Arrow stream" if format == "arrow" else "CSV or an Arrow stream"
+            raise ValueError(
+                f"{opened.name}: {what} is read from several places at once, so it must be an uncompressed file on "
+                f"disk; through a pipe or compressed, use {how}."
+            )
+        if format == "parquet":
+            from pyarrow import parquet  # noqa: PLC0415
+
+            file = parquet.ParquetFile(opened.path, pre_buffer=False)
+            self.arrow_schema, self.total = file.schema_arrow, file.metadata.num_rows
+            self._batches = lambda wanted: file.iter_batches(ROWS, columns=wanted, use_threads=False)
+        else:
+            ipc = self.pa.ipc.open_file(self.pa.memory_map(str(opened.path)))
+            self.arrow_schema = ipc.schema
+            self.total = sum(ipc.get_batch(k).num_rows for k in range(ipc.num_record_batches))
+            self._batches = lambda wanted: (ipc.get_batch(k) for k in range(ipc.num_record_batches))
+
+    def _is_number(self, type: Any) -> bool:
+        t = self.pa.types
+        kinds = (t.is_integer, t.is_floating, t.is_boolean, t.is_decimal, t.is_null)
+        return any(kind(type) for kind in kinds)
+
+    def _is_text(self, type: Any) -> bool:
+        t = self.pa.types
+        if t.is_dictionary(type):
+            return self._is_text(type.value_type) or self._is_number(type.value_type)
+        kinds = (t.is_string, t.is_large_string, t.is_string_view, t.is_integer, t.is_boolean, t.is_null)
+        return any(kind(type) for kind in kinds)
+
+    def _column(self, name: str, kind: str, values: Any) -> Column:
+        if kind == "n" and self._is_number(values.type):
+            if self.pa.types.is_boolean(values.type):
+                values = values.cast(self.pa.int8())
+            values = values.cast(self.pa.float64(), safe=False)
+            return np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
+        if kind == "t" and self._is_text(values.type):
+            return [None if value is None or value == "" else str(value) for value in values.to_pylist()]
+        expected = "numbers" if kind == "n" else "text or whole numbers"
+        advice = ": convert the column, or name it in drop= or categorical=" if kind == "n" else ": convert the column"
+        raise StreamError(expected, f"{values.type}{advice}", file=self.opened.name, field=name)

@@ -1,0 +1,205 @@
+"""CSV, TSV and their like: a record per line, fields in quotes or not, with or without a line of names.
+
+The records are read in the binding (text.cpp), which knows line and column of what it cannot read.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from pocketkernel import _core
+from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, shown
+from pocketkernel.stream.files import Opened, Text
+from pocketkernel.stream.table import SAMPLE, Column, Schema, Table
+
+ROWS = 4096
+NUMBERS = 1 << 19  # most numbers that are read in one go
+
+
+class Delimited:
+    """The rows of one file.
+
+    Parameters
+    ----------
+    delimiter : str
+        One byte.
+    header : bool or None
+        Whether the first record has the names. None: it has, if none of its fields is a number.
+    columns : list of str or None
+        Names, for a file without a header; for one with a header, the same names in any order.
+    sample : int
+        Rows to tell numbers from text by.
+    """
+
+    def __init__(
+        self,
+        opened: Opened,
+        skipped: Skipped,
+        *,
+        delimiter: str,
+        header: bool | None,
+        columns: list[str] | None,
+        sample: int = SAMPLE,
+    ) -> None:
+        if len(delimiter.encode()) != 1 or delimiter in '"\n\r':
+            raise ValueError(f"delimiter={delimiter!r} cannot be used: give one ASCII character, such as ',' or ';'.")
+        self.text, self.skipped, self.delimiter = Text(opened), skipped, delimiter
+        self.text.fill()
+        first = self._first_record()
+        if header is None:
+            header = columns is None and all(not _is_number(field) for field in first)
+        if header and self._first_faults:
+            raise next(iter(self._first_faults.values()))
+        if header:
+            names = [field or f"column{n}" for n, field in enumerate(first, 1)]
+            if columns is not None and sorted(columns) != sorted(names):
+                raise self._refused(f"the columns {', '.join(columns)}", ", ".join(names))
+            if len(set(names)) != len(names):
+                twice = next(name for n, name in enumerate(names) if name in names[:n])
+                raise self._refused("a different name for each column", f"{twice!r} twice")
+            self.text.advance(self._after_first, self._first_lines)
+        else:
+            names = columns or [f"column{n}" for n in range(1, len(first) + 1)]
+            if first and len(names) != len(first):
+                raise self._refused(f"{len(names)} fields, one for each of columns=", f"{len(first)}")
+        if len(names) == 1 and (other := next((c for c in ";\t|," if c != delimiter and c in names[0]), "")):
+            raise self._refused(f"fields divided by {delimiter!r}", f"{other!r}: give delimiter={other!r}")
+        self.schema = Schema(names, self._numeric(len(names), sample))
+
+    def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
+        """Rows as columns; `kinds` tells of each name whether it is a number (n), text (t) or not wanted (-).
+
+        `label` names the column of the labels, for advice.
+        """
+        names = self.schema.names
+        letters = "".join(kinds.get(name, "-") for name in names)
+        numbers = [name for name, kind in zip(names, letters, strict=True) if kind == "n"]
+        texts = [name for name, kind in zip(names, letters, strict=True) if kind == "t"]
+        page = _Page(letters, max(1, min(ROWS, NUMBERS // max(1, len(names)))))
+        text = self.text
+        while True:
+            done = page.read(text, self.delimiter)
+            if done.rows:
+                columns: dict[str, Column] = {}
+                faults: dict[int, StreamError] = {}
+                for k, name in enumerate(numbers):
+                    columns[name] = page.numbers[: done.rows, k].copy()
+                for k, name in enumerate(texts):
+                    columns[name] = self._texts(page.spans[: done.rows, k], faults)
+                table = Table(text.name, page.lines[: done.rows] + text.line, columns)
+                yield table.without(faults) if faults else table
+            text.advance(done.end, done.lines)
+            if done.fault:
+                error = self._error(done, label)
+                if done.fault == "unclosed":  # where the next row begins cannot be told
+                    raise error
+                self.skipped.report(error)
+                text.advance(done.next, done.next_lines - done.lines)
+            elif done.rows < len(page.lines):
+                if text.final:
+                    return
+                text.more()
+
+    def _texts(self, spans: npt.NDArray[np.int64], faults: dict[int, StreamError]) -> list[str | None]:
+        """Text of the fields; none is None. The first fault of each row goes to `faults`."""
+        buffer = self.text.buffer
+        texts: list[str | None] = []
+        for row, (begin, end) in enumerate(spans.tolist()):
+            raw = buffer[begin : abs(end)]
+            try:
+                text = raw.decode()
+            except UnicodeDecodeError:
+                text = ""
+                if row not in faults:
+                    faults[row] = self.text.error("text in UTF-8", raw, begin)
+            texts.append((text.replace('""', '"') if end < 0 else text) or None)
+        return texts
+
+    def _first_record(self) -> list[str]:
+        """Fields of the first record, which stays to be read."""
+        text = self.text
+        page = _Page("t", 1)
+        done = page.read(text, self.delimiter)
+        while not done.rows and not done.fault and not text.final:
+            text.more()
+            done = page.read(text, self.delimiter)
+        if done.fault == "fields":
+            page = _Page("t" * done.detail, 1)
+            done = page.read(text, self.delimiter)
+        if done.fault:
+            text.advance(done.end, done.lines)
+            raise self._error(done)
+        if not done.rows:
+            raise StreamError("at least one line", "an empty file", file=text.name)
+        self._after_first, self._first_lines = done.end, done.lines
+        self._first_faults: dict[int, StreamError] = {}
+        return [field or "" for field in self._texts(page.spans[0], self._first_faults)]
+
+    def _numeric(self, count: int, sample: int) -> list[bool]:
+        """Whether the first rows have numbers in each column: try, and take off a column that does not."""
+        letters = ["n"] * count
+        text = self.text
+        left, start = min(sample, max(1, NUMBERS // count)), text.at
+        while left:
+            done = _Page("".join(letters), left).read(text, self.delimiter, start)
+            left, start = left - done.rows, done.end
+            if done.fault == "number":
+                letters[done.detail] = "-"
+            elif done.fault:
+                start = done.next
+            else:
+                break
+        return [letter == "n" for letter in letters]
+
+    def _refused(self, expected: str, found: str) -> StreamError:
+        return StreamError(expected, found, file=self.text.name, line=self.text.line)
+
+    def _error(self, done: _core.Parsed, label: str | None = None) -> StreamError:
+        text = self.text
+        if done.fault == "fields":
+            count = len(self.schema.names)
+            return text.error(f"{count} fields", f"{done.detail}", done.at)
+        if done.fault == "unclosed":
+            return text.error("a quote that is closed", "the end of the file", done.at)
+        raw = text.buffer[done.at : done.next]
+        if done.fault == "quote":
+            return text.error(f"{self.delimiter!r} or the end of the line after a quote", raw[:20].rstrip(), done.at)
+        name = self.schema.names[done.detail]
+        word = raw.split(b'"' if text.buffer[done.at - 1 : done.at] == b'"' else self.delimiter.encode(), 1)[0]
+        error = text.error("a finite number", shown(word.strip()), done.at, name)
+        if not _looks_like_a_number(word):
+            error.advice = advice_on_text(name, label)
+        return error
+
+
+class _Page:
+    """Room for the rows that are read in one go."""
+
+    def __init__(self, letters: str, rows: int) -> None:
+        self.letters = letters
+        self.numbers = np.empty((rows, letters.count("n")))
+        self.spans = np.empty((rows, letters.count("t"), 2), np.int64)
+        self.lines = np.empty(rows, np.int64)
+
+    def read(self, text: Text, delimiter: str, start: int | None = None) -> _core.Parsed:
+        start = text.at if start is None else start
+        return _core.parse_delimited(
+            text.buffer, start, text.final, delimiter, self.letters, self.numbers, self.spans, self.lines
+        )
+
+
+def _looks_like_a_number(word: bytes) -> bool:
+    """Whether it is one that cannot be used, such as infinity."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_number(field: str) -> bool:
+    page = _Page("n", 1)
+    quoted = '"' + field.replace('"', '""') + '"'
+    done = _core.parse_delimited(quoted.encode(), 0, True, ",", "n", page.numbers, page.spans, page.lines)
+    return not done.fault and not np.isnan(page.numbers[0, 0])

@@ -1,0 +1,127 @@
+"""Downloads that go on where they were broken off, and leave nothing half-written under the name that was asked for."""
+
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import cast
+
+PIECE = 1 << 16
+Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
+
+
+class DownloadError(OSError):
+    """A file that cannot be had."""
+
+
+def download(
+    url: str,
+    path: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
+    enough: Callable[[bytes], bool] | None = None,
+    attempts: int = 4,
+    wait: float = 1.0,
+    timeout: float = 30.0,
+) -> Path:
+    """Download a file.
+
+    What has come is kept in a file of the same name with .part at its end; this call, or a later one, goes on from
+    there if the server can. The file appears under its own name when it is whole.
+
+    Parameters
+    ----------
+    url : str
+        http or https.
+    path : path
+        Where to put it. The folder is made.
+    progress : callable, default=None
+        Called as progress(bytes, total) now and then; the total may be None.
+    enough : callable, default=None
+        Called with all bytes, piece by piece, from the first on; true ends the download, for those who need only the
+        beginning. The file is then what has come so far.
+    attempts : int, default=4
+        How often to try in a row without getting a single byte.
+    wait : float, default=1.0
+        Seconds before the second attempt; doubled for each further one.
+    timeout : float, default=30.0
+        Seconds without a byte after which an attempt is over.
+
+    Returns
+    -------
+    Path
+    """
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"url={url!r} cannot be downloaded: use http or https.")
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    failures, before = 0, -1
+    while True:
+        try:
+            if _attempt(url, part, progress, enough, timeout):
+                os.replace(part, path)
+                return path
+            error: Exception = ConnectionError("the connection was closed too early")
+        except urllib.error.HTTPError as refusal:
+            refusal.close()
+            if refusal.code < 500:
+                raise DownloadError(f"{url}: the server says {refusal.code} {refusal.reason}.") from refusal
+            error = refusal
+        except (OSError, HTTPException) as fault:  # OSError: no network, no such host, time over
+            error = fault
+        size = part.stat().st_size if part.exists() else 0
+        failures, before = (1 if size > before else failures + 1), size
+        if failures >= attempts:
+            kept = f" {size} bytes are kept in {part}; try again to go on from there." if size else ""
+            raise DownloadError(f"{url} cannot be downloaded: {error}.{kept}") from error
+        time.sleep(wait * 2 ** (failures - 1))
+
+
+def _attempt(
+    url: str,
+    part: Path,
+    progress: Progress | None,
+    enough: Callable[[bytes], bool] | None,
+    timeout: float,
+) -> bool:
+    """Go on with a download; false if the connection ends before the file does."""
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"User-Agent": "pocketkernel", "Accept-Encoding": "identity"})
+    if have:
+        request.add_header("Range", f"bytes={have}-")
+    try:
+        response = cast(HTTPResponse, urllib.request.urlopen(request, timeout=timeout))
+    except urllib.error.HTTPError as refusal:
+        if refusal.code != 416:  # the range asked for is not there: the part is whole, or of another file
+            raise
+        refusal.close()
+        if refusal.headers.get("Content-Range", "").rpartition("/")[2] == str(have):
+            return True
+        part.unlink()
+        return False
+    with response:
+        goes_on = response.status == 206 and (response.headers.get("Content-Range") or "").startswith(f"bytes {have}-")
+        if have and not goes_on:
+            have = 0  # the server begins anew
+        length = response.headers.get("Content-Length")
+        total = None if length is None else have + int(length)
+        if have and enough is not None and _is_enough(part, enough):
+            return True
+        with part.open("ab" if have else "wb") as file:
+            while piece := response.read(PIECE):
+                file.write(piece)
+                have += len(piece)
+                if progress is not None:
+                    progress(have, total)
+                if enough is not None and enough(piece):
+                    return True
+    return total is None or have == total
+
+
+def _is_enough(part: Path, enough: Callable[[bytes], bool]) -> bool:
+    with part.open("rb") as file:
+        return any(enough(piece) for piece in iter(lambda: file.read(PIECE), b""))

@@ -1,0 +1,307 @@
+"""From named columns to rows of numbers: labels, dropped columns, categories, missing values.
+
+The width of a row is known before the first one. What is learned on the way (which category has which place, the mean
+of a column so far) depends on earlier rows only.
+"""
+
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from pocketkernel.stream.block import Piece
+from pocketkernel.stream.errors import Skipped, StreamError, shown
+from pocketkernel.stream.table import Column, Schema, Table, chosen
+
+Missing = Literal["error", "mean"]
+Label = str | int | Literal[False] | None
+LABEL_NAMES = ("label", "y", "target", "class")
+MISSING = "a value (or missing='mean')"
+
+
+@dataclass
+class Feature:
+    """One column of the table, and what has been learned of it."""
+
+    name: str
+    categorical: bool
+    categories: dict[str, int] = field(default_factory=dict)
+    hashed: int = 0
+    total: float = 0.0
+    count: int = 0
+
+
+@dataclass
+class Encoding:
+    """How the columns of a table become a row of numbers. Can be written as JSON, and read again.
+
+    Attributes
+    ----------
+    features : list of Feature
+        In the order of the row.
+    label : str or None
+        Name of the column with the labels.
+    label_is_number : bool
+    classes : list or None
+        All labels, if they were given.
+    missing : {"error", "mean"}
+    max_categories, hash_width : int
+        Columns for the first categories, and further ones for the others.
+    frozen : bool
+        Whether rows change nothing any more.
+    """
+
+    features: list[Feature]
+    label: str | None = None
+    label_is_number: bool = True
+    classes: list[Any] | None = None
+    missing: Missing = "error"
+    max_categories: int = 32
+    hash_width: int = 0
+    frozen: bool = False
+
+    @classmethod
+    def plan(
+        cls,
+        schema: Schema,
+        *,
+        label: Label,
+        classes: Sequence[Any] | None,
+        drop: Iterable[str | int],
+        categorical: Iterable[str | int] | Literal["auto"],
+        missing: Missing,
+        max_categories: int,
+        hash_width: int,
+    ) -> "Encoding":
+        """Decide what becomes of each column."""
+        names = schema.names
+        dropped = {named(column, names, "drop") for column in drop}
+        by_name = [] if categorical == "auto" else [named(column, names, "categorical") for column in categorical]
+        target = _label_of(label, names)
+        numeric = dict(zip(names, schema.numeric, strict=True))
+        kept = [name for name in names if name not in dropped and name != target]
+        if not kept:
+            raise ValueError("no column is left for the rows: drop fewer.")
+        features = [Feature(name, name in by_name or (categorical == "auto" and not numeric[name])) for name in kept]
+        known = None if classes is None else plain_classes(classes)
+        if known is not None and target is not None and not numeric[target]:
+            known = [str(name) for name in classes or []]
+        is_number = target is None or (numeric[target] if known is None else not isinstance(known[0], str))
+        return cls(features, target, is_number, known, missing, max_categories, hash_width)
+
+    # ---- the shape of a row -----------------------------------------------------------------------------------------
+
+    def kinds(self) -> dict[str, str]:
+        """What to read of each column: a number (n) or text (t)."""
+        kinds = {feature.name: "t" if feature.categorical else "n" for feature in self.features}
+        if self.label is not None:
+            kinds[self.label] = "n" if self.label_is_number else "t"
+        return kinds
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns of a row."""
+        names: list[str] = []
+        for feature in self.features:
+            if feature.categorical:
+                names += [f"{feature.name}#{k}" for k in range(1, self._places + 1)]
+            else:
+                names.append(feature.name)
+            if self.missing == "mean":
+                names.append(f"{feature.name} is missing")
+        return names
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of a row."""
+        indicator = int(self.missing == "mean")
+        return sum((self._places if feature.categorical else 1) + indicator for feature in self.features)
+
+    @property
+    def _places(self) -> int:
+        return self.max_categories + self.hash_width
+
+    @property
+    def hashed(self) -> dict[str, int]:
+        """For each categorical column, how many rows had a category without a place of its own."""
+        return {feature.name: feature.hashed for feature in self.features if feature.categorical}
+
+    # ---- rows -------------------------------------------------------------------------------------------------------
+
+    def encode(
+        self, table: Table, skipped: Skipped, dtype: npt.DTypeLike = np.float64, most: int | None = None
+    ) -> Piece:
+        """Rows and labels of a table; what cannot be used is reported, and left out. No more than `most` rows."""
+        good = self._good(table, skipped, most)
+        lines = table.lines[good]
+        y = None
+        if self.label is not None and self.label in table.columns:
+            y = self._labels(chosen(table.columns[self.label], good))
+        X = np.zeros((len(lines), self.n_features), dtype)
+        at = 0
+        for feature in self.features:
+            values = chosen(table.columns[feature.name], good)
+            if isinstance(values, list):
+                absent = np.array([value is None for value in values], bool)
+                rows = np.flatnonzero(~absent)
+                X[rows, at + self._categories(feature, values)] = 1
+                at += self._places
+            else:
+                absent = np.isnan(values)
+                X[:, at] = self._mean_so_far(feature, values, absent) if self.missing == "mean" else values
+                at += 1
+            if self.missing == "mean":
+                X[:, at] = absent
+                at += 1
+        return Piece(X, y, table.file, lines=lines)
+
+    def _categories(self, feature: Feature, values: list[str | None]) -> npt.NDArray[np.int64]:
+        """Place of each category: its own if it was among the first, or else one that its text decides."""
+        places, known = [], feature.categories
+        for value in values:
+            if value is None:
+                continue
+            place = known.get(value)
+            if place is None:
+                if len(known) < self.max_categories and not self.frozen:
+                    place = known[value] = len(known)
+                else:
+                    feature.hashed += 1
+                    place = zlib.crc32(value.encode("utf-8", "surrogatepass"))
+                    place = self.max_categories + place % self.hash_width if self.hash_width else place % self._places
+            places.append(place)
+        return np.array(places, np.int64)
+
+    def _mean_so_far(
+        self, feature: Feature, values: npt.NDArray[np.float64], absent: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.float64]:
+        """Values with the mean of those before in place of the missing ones; 0 if there are none."""
+        if self.frozen:
+            return np.where(absent, feature.total / max(1, feature.count), values)
+        # Sums are carried on one by one, so that the size of the blocks changes no bit.
+        totals = np.cumsum(np.concatenate([[feature.total], np.where(absent, 0.0, values)]))
+        counts = feature.count + np.concatenate([[0], np.cumsum(~absent)])
+        filled = np.where(absent, totals[:-1] / np.maximum(counts[:-1], 1), values)
+        feature.total, feature.count = float(totals[-1]), int(counts[-1])
+        return filled
+
+    def _labels(self, values: Column) -> npt.NDArray[Any]:
+        if isinstance(values, list):
+            return np.array(values, dtype=str)
+        return as_labels(values, self.classes)
+
+    # ---- what cannot be used ----------------------------------------------------------------------------------------
+
+    def _good(self, table: Table, skipped: Skipped, most: int | None) -> npt.NDArray[np.bool_]:
+        """The first `most` rows that can be used. Others before their last are reported in order, each once."""
+        bad: dict[int, tuple[str, str, str]] = {}
+        if self.label is not None and self.label in table.columns:
+            self._check_label(table.columns[self.label], bad)
+        for feature in self.features:
+            values = table.columns[feature.name]
+            if isinstance(values, list):
+                if self.missing == "error":
+                    for row, value in enumerate(values):
+                        if value is None:
+                            bad.setdefault(row, (feature.name, MISSING, "none"))
+                continue
+            for row in np.flatnonzero(np.isinf(values)).tolist():
+                bad.setdefault(row, (feature.name, "a finite number", "infinity"))
+            if self.missing == "error":
+                for row in np.flatnonzero(np.isnan(values)).tolist():
+                    bad.setdefault(row, (feature.name, MISSING, "none"))
+        good = np.ones(len(table), bool)
+        good[list(bad)] = False
+        stop = rows_until(good, most)
+        full = most is not None and good.sum() >= most
+        good[stop:] = False
+        faults = [fault for fault in table.faults if not full or (fault.line or 0) < table.lines[stop - 1]]
+        for row, (name, expected, found) in bad.items():
+            if row < stop:
+                line = int(table.lines[row])
+                faults.append(StreamError(expected, found, file=table.file, line=line, field=name, unit=table.unit))
+        for fault in sorted(faults, key=lambda fault: fault.line or 0):
+            skipped.report(fault)
+        return good
+
+    def _check_label(self, values: Column, bad: dict[int, tuple[str, str, str]]) -> None:
+        name, known = str(self.label), set(self.classes or [])
+        if isinstance(values, list):
+            wrong = [k for k, value in enumerate(values) if value is None or (known and value not in known)]
+            found = {k: values[k] for k in wrong}
+        else:
+            wrong = np.flatnonzero(~np.isin(values, list(known)) if known else ~np.isfinite(values)).tolist()
+            found = {k: None if np.isnan(values[k]) else f"{values[k]:g}" for k in wrong}
+        for row, value in found.items():
+            expected = "a label" if value is None else expected_label(self.classes)
+            bad[row] = (name, expected, "none" if value is None else shown(value))
+
+    # ---- as JSON ----------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in a form that `json.dumps` takes."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> "Encoding":
+        """The encoding that `to_dict` wrote, frozen: rows change nothing any more."""
+        features = [Feature(**feature) for feature in state["features"]]
+        return cls(**{**state, "features": features, "frozen": True})
+
+
+def named(column: str | int, names: list[str], option: str) -> str:
+    """Name of a column that was given by name or by place."""
+    if isinstance(column, str) and column in names:
+        return column
+    if isinstance(column, int) and -len(names) <= column < len(names):
+        return names[column]
+    known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    raise ValueError(f"{option}={column!r} is no column; there are {len(names)}: {known}.")
+
+
+def plain_classes(classes: Sequence[Any]) -> list[Any]:
+    """Classes as numbers if all of them are or read as numbers, else as text."""
+    if len(set(classes)) < 2:
+        raise ValueError(f"classes={list(classes)!r} are too few: give two or more different ones.")
+    try:
+        numbers = [float(name) for name in classes]
+    except ValueError:
+        return [str(name) for name in classes]
+    return [int(number) if number.is_integer() else number for number in numbers]
+
+
+def as_labels(values: npt.NDArray[np.float64], classes: list[Any] | None) -> npt.NDArray[Any]:
+    """Labels that are numbers: of the type of the classes, or else float64 in every block."""
+    return values if classes is None else values.astype(np.array(classes).dtype)
+
+
+def expected_label(classes: list[Any] | None) -> str:
+    """What a label should be."""
+    return "a finite number" if classes is None else f"one of the classes {', '.join(map(str, classes))}"
+
+
+def _label_of(label: Label, names: list[str]) -> str | None:
+    if label is False:
+        return None
+    if label is not None:
+        return named(label, names, "label")
+    found = [name for name in names if name.lower() in LABEL_NAMES]
+    if len(found) != 1:
+        which = f"{' and '.join(found)} may each be it" if found else f"none of {', '.join(names[:20])} is called so"
+        raise ValueError(f"which column has the labels? {which}: give label=, or label=False if there are none.")
+    return found[0]
+
+
+def rows_until(good: npt.NDArray[np.bool_], most: int | None) -> int:
+    """How many rows to take so that `most` of them are good ones; all, if there are no more.
+
+    Examples
+    --------
+    >>> rows_until(np.array([True, False, True, False, True]), 2)
+    3
+    """
+    places = np.flatnonzero(good)
+    return len(good) if most is None or len(places) < most else int(places[most - 1]) + 1

@@ -1,0 +1,112 @@
+"""What can be wrong with a stream, and the count of what was skipped."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+OnError = Literal["raise", "skip"]
+KEPT = 10
+
+
+class StreamError(ValueError):
+    """A row that cannot be read.
+
+    Parameters
+    ----------
+    expected : str
+        What should have been there.
+    found : str, default=""
+        What was there.
+    file : str, default=""
+        Name of the file.
+    line : int, default=None
+        Line of the file, from 1; of a file without lines, the row.
+    column : int, default=None
+        Byte of the line, from 1.
+    field : str, default=""
+        Name of the column of the table.
+    unit : str, default="line"
+        What is counted by `line`.
+    advice : str, default=""
+        What to do about it.
+
+    Examples
+    --------
+    >>> raise StreamError("a number", "'x'", file="a.csv", line=3, column=5, field="age")
+    Traceback (most recent call last):
+    pocketkernel.stream.errors.StreamError: a.csv, line 3, column 5 (age): expected a number, found 'x'
+    """
+
+    def __init__(
+        self,
+        expected: str,
+        found: str = "",
+        *,
+        file: str = "",
+        line: int | None = None,
+        column: int | None = None,
+        field: str = "",
+        unit: str = "line",
+        advice: str = "",
+    ) -> None:
+        self.expected, self.found, self.advice = expected, found, advice
+        self.file, self.line, self.column, self.field, self.unit = file, line, column, field, unit
+        super().__init__(expected)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        place = {name: getattr(self, name) for name in ("file", "line", "column", "field", "unit", "advice")}
+        return _again, (self.expected, self.found, place)
+
+    def __str__(self) -> str:
+        where = [self.file] if self.file else []
+        where += [f"{self.unit} {self.line}"] if self.line is not None else []
+        where += [f"column {self.column}"] if self.column is not None else []
+        place = ", ".join(where)
+        if self.field:
+            place += f" ({self.field})" if self.column is not None else f"{', ' if place else ''}column {self.field!r}"
+        return (
+            f"{place}: expected {self.expected}"
+            + (f", found {self.found}" if self.found else "")
+            + (f" ({self.advice})" if self.advice else "")
+        )
+
+
+def _again(expected: str, found: str, place: dict[str, object]) -> StreamError:
+    return StreamError(expected, found, **place)  # type: ignore[arg-type]
+
+
+def advice_on_text(field: str, label: str | None) -> str:
+    """What to do about text in a column of numbers, which may be that of the labels."""
+    if field == label:
+        return "if labels are text, name all of them in classes="
+    return "if the column holds categories, name it in categorical="
+
+
+@dataclass
+class Skipped:
+    """Rows that were left out, and why.
+
+    Attributes
+    ----------
+    count : int
+        How many.
+    reports : list of StreamError
+        The first ten.
+    """
+
+    on_error: OnError = "raise"
+    count: int = 0
+    reports: list[StreamError] = field(default_factory=list)
+
+    def report(self, error: StreamError) -> None:
+        """Raise the error, or count it."""
+        if self.on_error == "raise":
+            raise error
+        self.count += 1
+        if len(self.reports) < KEPT:
+            self.reports.append(error)
+
+
+def shown(text: bytes | str) -> str:
+    """A short form of what was found."""
+    text = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
+    return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,0 +1,321 @@
+"""Files, globs and standard input, plain or compressed, opened one after the other and read in constant memory.
+
+A file's compression and format are told by its first bytes and its name. Nothing here knows what a row is.
+"""
+
+import bz2
+import glob
+import gzip
+import io
+import lzma
+import os
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar, cast
+
+from pocketkernel.stream.errors import StreamError, shown
+
+Source = str | os.PathLike[str] | BinaryIO | Iterable[str | os.PathLike[str]]
+
+T = TypeVar("T")
+
+BUFFER = 1 << 18
+CHUNK = 1 << 20
+LONGEST_LINE = 64 << 20
+STDIN = "-"
+COMPRESSED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+SUFFIXES = {
+    "libsvm": (".svm", ".libsvm", ".svmlight"),
+    "csv": (".csv",),
+    "tsv": (".tsv", ".tab"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
+    "jsonl": (".jsonl", ".ndjson"),
+}
+_LIBSVM_LINE = re.compile(rb"[-+.\deE]+[ \t]+\d+:")
+
+
+class Counted(io.RawIOBase):
+    """A binary file that counts the bytes read from it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.count = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        """Read at most as many bytes as fit into the buffer."""
+        room = memoryview(cast(bytearray, buffer))
+        read = getattr(self.file, "read1", self.file.read)
+        data = read(len(room))
+        if not isinstance(data, bytes):
+            raise TypeError(f"a file opened in binary mode is needed, but its read gave {type(data).__name__}.")
+        room[: len(data)] = data
+        self.count += len(data)
+        return len(data)
+
+
+@dataclass
+class Opened:
+    """One file of a source, open for reading.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    file : binary file
+        What is in it, uncompressed.
+    raw : binary file
+        The file itself.
+    compressed : bool
+    path : Path or None
+        None for a file that can be read only once.
+    """
+
+    name: str
+    file: io.BufferedIOBase
+    raw: Counted
+    compressed: bool
+    path: Path | None = None
+    share: float | None = None  # how much has been read, if the reader knows better
+    owned: bool = False  # whether a file that is read only once is to be closed at its end
+
+    def read(self, size: int, *, wait: bool = True) -> bytes:
+        """Read bytes, or without waiting for all of them; broken compression is an error of the stream."""
+        try:
+            return self.file.read(size) if wait else self.file.read1(size)
+        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+            if not self.compressed:
+                raise
+            raise StreamError("compressed data that is whole", str(error), file=self.name) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self.raw.file.close()
+
+    def peek(self, size: int) -> bytes:
+        """The first bytes, which stay to be read."""
+        try:
+            return cast(io.BufferedReader, self.file).peek(size)
+        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+            raise StreamError("compressed data that is whole", str(error), file=self.name) from error
+
+
+@dataclass
+class Files:
+    """The files of a source, in order.
+
+    Attributes
+    ----------
+    paths : list of Path
+        Files that can be read again and again.
+    kept : Opened or None
+        Instead of paths, one file that can be read only once: standard input, a pipe, a file object.
+    size : int or None
+        Bytes on disk, all together; None if not known.
+    """
+
+    paths: list[Path] = field(default_factory=list)
+    kept: Opened | None = None
+    size: int | None = None
+    used: bool = False
+    done: int = 0
+    current: Opened | None = field(default=None, repr=False)
+
+    @property
+    def consumed(self) -> int:
+        """Bytes read so far from the files as they are on disk."""
+        now = self.current or self.kept
+        if now is None:
+            return self.done
+        if now.share is not None and now.path is not None:
+            return self.done + int(now.share * now.path.stat().st_size)
+        return self.done + now.raw.count
+
+    def look(self, work: Callable[[Opened], T]) -> T:
+        """Do something with the first file, which is closed then if it can be opened again."""
+        if self.kept is not None:
+            return work(self.kept)
+        with _open(self.paths[0]) as opened:
+            return work(opened)
+
+    def open_each(self) -> Iterator[Opened]:
+        """Open one file after the other; each is closed before the next."""
+        if self.kept is not None:
+            if self.used:
+                raise ValueError(f"{self.kept.name} can be read only once.")
+            self.used = True
+            yield self.kept
+            if self.kept.owned:
+                self.kept.close()
+            return
+        self.done = 0
+        for path in self.paths:
+            with _open(path) as self.current:
+                yield self.current
+            self.current = None
+            self.done += path.stat().st_size
+
+
+def _open(path: Path) -> "closing[Opened]":
+    file = cast(BinaryIO, path.open("rb", buffering=0))
+    try:
+        return closing(_opened(file, str(path), path))
+    except BaseException:
+        file.close()
+        raise
+
+
+def _widen(file: BinaryIO) -> None:
+    """Let a pipe hold a whole chunk, where the system can: it is then read in few large pieces."""
+    with suppress(ImportError, AttributeError, OSError, ValueError):
+        import fcntl  # noqa: PLC0415  (not on every system)
+
+        fcntl.fcntl(file.fileno(), fcntl.F_SETPIPE_SZ, CHUNK)
+
+
+def _opened(file: BinaryIO, name: str, path: Path | None = None) -> Opened:
+    if path is None:
+        _widen(file)
+    raw = Counted(file)
+    plain = io.BufferedReader(raw, BUFFER)
+    start = plain.peek(6)[:6]
+    for magic, kind in COMPRESSED.items():
+        if start.startswith(magic):
+            return Opened(name, kind(plain), raw, True, path)
+    return Opened(name, plain, raw, False, path)
+
+
+def find(source: Source) -> Files:
+    """The files that a path, a glob, a list of paths, "-" (standard input) or a binary file stands for."""
+    if isinstance(source, (str, os.PathLike)):
+        if source == STDIN:
+            return Files(kept=_opened(sys.stdin.buffer, "standard input"))
+        paths = _matching(os.fspath(source))
+    elif callable(getattr(source, "read", None)):
+        file = cast(BinaryIO, source)
+        return Files(kept=_opened(file, str(getattr(file, "name", "a file object"))))
+    else:
+        paths = [Path(part) for part in cast(Iterable[str | os.PathLike[str]], source)]
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"{path} does not exist.")
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder: give a file, or a glob like '{path}/*.csv'.")
+    if len(paths) == 1 and not paths[0].is_file():  # a named pipe or a device can be read only once
+        kept = _opened(cast(BinaryIO, paths[0].open("rb", buffering=0)), str(paths[0]))
+        kept.owned = True
+        return Files(kept=kept)
+    if not paths or not all(path.is_file() for path in paths):
+        raise ValueError(f"{list(map(str, paths))} cannot be read one after the other: give files, at least one.")
+    return Files(paths, size=sum(path.stat().st_size for path in paths))
+
+
+def _matching(text: str) -> list[Path]:
+    if os.path.exists(text) or not glob.has_magic(text):
+        return [Path(text)]
+    paths = [Path(name) for name in sorted(glob.glob(text, recursive=True)) if os.path.isfile(name)]
+    if not paths:
+        raise FileNotFoundError(f"no file matches {text!r}.")
+    return paths
+
+
+def guess_format(opened: Opened) -> str:
+    """Tell a file's format by its name, or else by how it begins."""
+    name = opened.name.lower().removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
+    for known, suffixes in SUFFIXES.items():
+        if name.endswith(suffixes):
+            return known
+    start = opened.peek(1 << 16)
+    lines = [line for line in start.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
+    line = next((line for line in lines if not line.startswith(b"#")), b"")
+    signs = {
+        "parquet": start.startswith(b"PAR1"),
+        "arrow": start.startswith((b"ARROW1", b"\xff\xff\xff\xff")),
+        "jsonl": line.lstrip().startswith(b"{"),
+        "libsvm": _LIBSVM_LINE.match(line) is not None,
+        "tsv": b"\t" in line,
+        "csv": b"," in line,
+    }
+    for known, is_it in signs.items():
+        if is_it:
+            return known
+    raise ValueError(f"the format of {opened.name} cannot be told: give format=, one of {', '.join(SUFFIXES)}.")
+
+
+class Text:
+    """A growing and shrinking piece of a text file: whole lines are taken off its front, chunks come in at its back.
+
+    Attributes
+    ----------
+    buffer : bytes
+        The piece.
+    at : int
+        Place of the first byte that has not been used.
+    line : int
+        Number of the line at that place, from 1.
+    final : bool
+        Whether nothing follows.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self.opened = opened
+        self.buffer = opened.read(CHUNK, wait=False)
+        self.at = 3 if self.buffer.startswith(b"\xef\xbb\xbf") else 0
+        self.line = 1
+        self.final = not self.buffer
+
+    def more(self) -> None:
+        """Read on; what was not used stays."""
+        tail = self.buffer[self.at :]
+        if len(tail) > LONGEST_LINE:
+            found = f"one of more than {len(tail) >> 20} MiB"
+            raise StreamError(f"a line of at most {LONGEST_LINE >> 20} MiB", found, file=self.name, line=self.line)
+        # What a slow pipe has is taken at once; of a long line as much again, so that it costs linear time.
+        new = self.opened.read(max(CHUNK, len(tail)), wait=len(tail) > CHUNK)
+        self.buffer, self.at, self.final = tail + new, 0, not new
+
+    def fill(self) -> None:
+        """Read on until there is a whole chunk, so that what is told from it does not depend on a pipe's pace."""
+        while not self.final and len(self.buffer) < CHUNK:
+            self.more()
+
+    def advance(self, end: int, lines: int) -> None:
+        """Take off what was used."""
+        self.at, self.line = end, self.line + lines
+
+    @property
+    def name(self) -> str:
+        """Name of the file."""
+        return self.opened.name
+
+    def error(self, expected: str, found: bytes | str, at: int, field: str = "") -> StreamError:
+        """An error at a place of the piece that has not been used."""
+        begin = self.buffer.rfind(b"\n", 0, at) + 1
+        if begin == 0 and self.line == 1 and self.buffer.startswith(b"\xef\xbb\xbf"):
+            begin = 3
+        line = self.line + self.buffer.count(b"\n", self.at, at)
+        found = found if isinstance(found, str) else shown(found)
+        return StreamError(expected, found, file=self.name, line=line, column=at - begin + 1, field=field)
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Numbers and bytes of the remaining lines, without their newlines."""
+        while True:
+            stop = len(self.buffer) if self.final else self.buffer.rfind(b"\n") + 1
+            whole = self.buffer[self.at : stop]
+            if whole:
+                self.at = stop
+                for line in whole.removesuffix(b"\n").split(b"\n"):
+                    self.line += 1
+                    yield self.line - 1, line
+            if self.final:
+                return
+            self.more()

@@ -1,0 +1,239 @@
+"""Online scaling. What becomes of a row depends on that row and on the rows before it, never on the size of the blocks.
+
+A column that has not changed yet says nothing about its scale; no rule here divides by zero.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pocketkernel.stream.block import Array, Block, Rows, csr, is_sparse
+
+Doubles = npt.NDArray[np.float64]
+LARGEST = 1e100  # what is larger counts as this, so that no sum of squares overflows
+State = dict[str, npt.NDArray[Any]]
+
+
+class Scaler:
+    """Base of the scalers: a subclass has some numbers for each column, and moves them on row by row."""
+
+    kind: ClassVar[str]
+    _sums: ClassVar[tuple[str, ...]]  # names of what is remembered of each column
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.columns: dict[str, Doubles] = {}
+
+    def transform_then_learn(self, X: Rows) -> Rows:
+        """Scale each row by what the rows before it tell, then learn it.
+
+        Parameters
+        ----------
+        X : array of shape (n, d); OnlineMaxAbs also takes a CSR matrix
+
+        Returns
+        -------
+        array or CSR matrix of the same shape and type
+        """
+        self._begin(X)
+        return self._scale(X, learn=True)
+
+    def transform(self, X: Rows) -> Rows:
+        """Scale each row by what has been learned, and learn nothing."""
+        if self.count == 0:
+            raise ValueError(f"this {type(self).__name__} has not seen a row yet: use transform_then_learn first.")
+        self._begin(X)
+        return self._scale(X, learn=False)
+
+    def get_state(self) -> State:
+        """All that has been learned, as arrays."""
+        return {"count": np.array(self.count), **{name: array.copy() for name, array in self.columns.items()}}
+
+    def set_state(self, state: State) -> Self:
+        """Go on from what `get_state` gave."""
+        self.count = int(state["count"])
+        self.columns = {name: np.array(state[name], np.float64) for name in self._sums if name in state}
+        return self
+
+    def _begin(self, X: Rows) -> None:
+        if is_sparse(X) and self.kind != OnlineMaxAbs.kind:
+            raise ValueError(
+                f"{type(self).__name__} moves zeros, so sparse rows would not stay sparse: use OnlineMaxAbs, or make "
+                "the rows dense by Block.dense()."
+            )
+        width = X.shape[1]
+        if not self.columns:
+            self.columns = {name: np.zeros(width) for name in self._sums}
+        known = len(self.columns[self._sums[0]])
+        if width != known:
+            raise ValueError(f"the rows have {width} columns, but those before had {known}.")
+
+    def _scale(self, X: Rows, *, learn: bool) -> Rows:
+        raise NotImplementedError
+
+
+class OnlineStandard(Scaler):
+    """Subtract the mean of the rows before and divide by their standard deviation, column by column.
+
+    The first row becomes 0. Where all rows before were equal, a larger value becomes 1 and a smaller one -1.
+
+    Parameters
+    ----------
+    clip : float, default=10.0
+        No result is further from 0. The first rows may nearly agree and make the deviation tiny.
+
+    References
+    ----------
+    Welford, B. P. (1962). Note on a method for calculating corrected sums of squares and products.
+
+    Examples
+    --------
+    >>> OnlineStandard().transform_then_learn(np.array([[1.0], [3.0], [4.0], [2.0]])).ravel().round(2).tolist()
+    [0.0, 1.0, 2.0, -0.53]
+    """
+
+    kind = "standard"
+    _sums = ("first", "sum", "squares")  # first row; sum of differences from it; sum of squares around the mean
+
+    def __init__(self, clip: float = 10.0) -> None:
+        super().__init__()
+        if not clip > 0:
+            raise ValueError(f"clip={clip} is too small: use a positive number.")
+        self.clip = clip
+
+    def _scale(self, X: Rows, *, learn: bool) -> Rows:
+        if len(X) == 0:
+            return X
+        before = self.columns
+        x = _bounded(X)
+        if self.count == 0:
+            before["first"] = x[0].copy()
+        x -= before["first"]
+        if not learn:
+            return self._scaled(x, before["sum"] / self.count, before["squares"] / self.count, X.dtype)
+        # Sums go on from the carried ones term by term, so a block's size changes no bit. The squares are Welford's:
+        # each term is the product of the distances from the mean before and after, which is never negative.
+        sums = np.cumsum(np.concatenate([before["sum"][None], x]), axis=0)
+        counts = self.count + np.arange(len(x) + 1, dtype=np.float64)[:, None]
+        means = sums / np.maximum(counts, 1)
+        terms = np.maximum((x - means[:-1]) * (x - means[1:]), 0)
+        squares = np.cumsum(np.concatenate([before["squares"][None], terms]), axis=0)
+        scaled = self._scaled(x, means[:-1], squares[:-1] / np.maximum(counts[:-1], 1), X.dtype)
+        self.columns = {"first": before["first"], "sum": sums[-1].copy(), "squares": squares[-1].copy()}
+        self.count += len(x)
+        return scaled
+
+    def _scaled(self, x: Doubles, mean: Doubles, variance: Doubles, dtype: Any) -> Array:
+        centred = x - mean
+        constant = variance == 0  # exactly, as the first row has been subtracted
+        scaled = np.where(constant, np.sign(centred), centred / np.sqrt(np.where(constant, 1.0, variance)))
+        return np.clip(scaled, -self.clip, self.clip).astype(dtype, copy=False)
+
+    def get_state(self) -> State:
+        """All that has been learned, as arrays."""
+        return {**super().get_state(), "clip": np.array(self.clip)}
+
+    def set_state(self, state: State) -> Self:
+        """Go on from what `get_state` gave."""
+        self.clip = float(state["clip"])
+        return super().set_state(state)
+
+
+class OnlineMinMax(Scaler):
+    """Map the range of the rows before to 0 ... 1, column by column; what lies outside becomes 0 or 1.
+
+    The first row becomes 0. Where all rows before were equal, a larger value becomes 1, any other 0.
+
+    Examples
+    --------
+    >>> OnlineMinMax().transform_then_learn(np.array([[2.0], [4.0], [3.0], [9.0], [3.0]])).ravel().round(2).tolist()
+    [0.0, 1.0, 0.5, 1.0, 0.14]
+    """
+
+    kind = "minmax"
+    _sums = ("low", "high")
+
+    def _scale(self, X: Rows, *, learn: bool) -> Rows:
+        if len(X) == 0:
+            return X
+        x = _bounded(X)
+        if self.count == 0:
+            self.columns = {"low": x[0].copy(), "high": x[0].copy()}
+        low, high = self.columns["low"], self.columns["high"]
+        if learn:
+            lows = np.minimum.accumulate(np.concatenate([low[None], x]))
+            highs = np.maximum.accumulate(np.concatenate([high[None], x]))
+            self.columns = {"low": lows[-1].copy(), "high": highs[-1].copy()}
+            self.count += len(x)
+            low, high = lows[:-1], highs[:-1]
+        width = high - low
+        scaled = np.where(width == 0, x > high, (x - low) / np.where(width == 0, 1.0, width))
+        return np.clip(scaled, 0.0, 1.0).astype(X.dtype, copy=False)
+
+
+class OnlineMaxAbs(Scaler):
+    """Divide by the largest absolute value of the rows before, column by column; what is larger becomes 1 or -1.
+
+    Zeros stay zeros, so sparse rows stay sparse.
+
+    Examples
+    --------
+    >>> OnlineMaxAbs().transform_then_learn(np.array([[0.0], [-2.0], [1.0], [4.0], [1.0]])).ravel().tolist()
+    [0.0, -1.0, 0.5, 1.0, 0.25]
+    """
+
+    kind = "maxabs"
+    _sums = ("largest",)
+
+    def _scale(self, X: Rows, *, learn: bool) -> Rows:
+        values = X.data if is_sparse(X) else X
+        sizes = np.abs(values.astype(np.float64, copy=False))
+        before = self.columns["largest"]
+        if is_sparse(X):
+            bounds = _running_largest(sizes, X.indices, before) if learn else before[X.indices]
+            if learn:
+                after = before.copy()
+                np.maximum.at(after, X.indices, sizes)
+        elif learn:
+            running = np.maximum.accumulate(np.concatenate([before[None], sizes]))
+            bounds, after = running[:-1], running[-1].copy()
+        else:
+            bounds = before
+        bounds = np.maximum(bounds, sizes)
+        scaled = (values / np.where(bounds == 0, 1.0, bounds)).astype(X.dtype, copy=False)
+        if learn:
+            self.columns = {"largest": after}
+            self.count += X.shape[0]
+        return csr(scaled, X.indices, X.indptr, X.shape[1]) if is_sparse(X) else scaled
+
+
+def _bounded(X: Array) -> Doubles:
+    return np.clip(np.asarray(X, np.float64), -LARGEST, LARGEST)
+
+
+def _running_largest(sizes: Doubles, columns: Array, before: Doubles) -> Doubles:
+    """For every entry of sparse rows, the largest of its column up to itself, given those before.
+
+    The entries of a column are brought together, in order. To stop at the border of a column, the running maximum is
+    taken over ranks, to which every further column adds more than any rank.
+    """
+    order = np.argsort(columns, kind="stable")
+    floors = np.maximum(sizes, before[columns])[order]
+    values, ranks = np.unique(floors, return_inverse=True)
+    sorted_columns = columns[order]
+    step = np.cumsum(np.concatenate([[0], sorted_columns[1:] != sorted_columns[:-1]])[: len(order)]) * len(values)
+    running = np.empty_like(sizes)
+    running[order] = values[np.maximum.accumulate(ranks + step) - step]
+    return running
+
+
+SCALERS: dict[str, type[Scaler]] = {scaler.kind: scaler for scaler in (OnlineStandard, OnlineMinMax, OnlineMaxAbs)}
+
+
+def scale(blocks: Iterable[Block], scaler: Scaler) -> Iterator[Block]:
+    """The same blocks with their rows scaled, each row by those before it."""
+    for block in blocks:
+        yield replace(block, X=scaler.transform_then_learn(block.X))
