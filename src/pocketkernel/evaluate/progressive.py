@@ -1,6 +1,6 @@
 """Progressive validation: every row is scored before its label is used."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol
@@ -99,15 +99,36 @@ def progressive(model: Model, X: Any, y: Any, *, block: int = 1000, classes: Any
         raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: give one label per row.")
     if block < 1:
         raise ValueError(f"block={block} is too small: use a whole number from 1 up.")
-    labels = np.unique(y if classes is None else np.asarray(classes))
-    rows, mistakes, seconds = 0, 0, 0.0
-    for start in range(0, len(y), block):
-        part = slice(start, start + block)
+    parts = (slice(start, start + block) for start in range(0, len(y), block))
+    yield from follow(model, ((X[part], y[part]) for part in parts), y if classes is None else classes)
+
+
+def follow(
+    model: Model, blocks: Iterable[tuple[Any, Any]], classes: Any, *, after: Progress | None = None
+) -> Iterator[Progress]:
+    """Do the same for a stream that comes in blocks.
+
+    Parameters
+    ----------
+    model : object with predict_then_learn(X, y, classes)
+        It goes on from what it has learned before.
+    blocks : iterable of (X, y)
+        Rows and labels.
+    classes : array of all labels
+        Repetitions do no harm.
+    after : Progress, default=None
+        Where to go on counting, if the model has already learned a part of the stream.
+    """
+    labels = np.unique(np.asarray(classes))
+    rows, mistakes, seconds = (after.rows, after.mistakes, after.seconds) if after else (0, 0, 0.0)
+    first = True
+    for X, y in blocks:
         began = perf_counter()
-        scores = model.predict_then_learn(X[part], y[part], classes=labels if start == 0 else None)
+        scores = model.predict_then_learn(X, y, classes=labels if first else None)
         seconds += perf_counter() - began
+        first = False
         places = (scores >= 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
-        wrong = int(np.count_nonzero(labels[places] != y[part]))
+        wrong = int(np.count_nonzero(labels[places] != y))
         rows += len(scores)
         mistakes += wrong
         yield Progress(rows, mistakes, len(scores), wrong, seconds, scores)

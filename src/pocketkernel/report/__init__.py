@@ -1,0 +1,20 @@
+"""What records show: tables, charts, pages. Reads records, never learners."""
+
+from pocketkernel.report.charts import Chart, Series, charts_of, line_chart
+from pocketkernel.report.figures import write_figure, write_figures
+from pocketkernel.report.html import write_report
+from pocketkernel.report.tables import Column, Spread, Table, result_table
+
+__all__ = [
+    "Chart",
+    "Column",
+    "Series",
+    "Spread",
+    "Table",
+    "charts_of",
+    "line_chart",
+    "result_table",
+    "write_figure",
+    "write_figures",
+    "write_report",
+]
