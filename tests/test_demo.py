@@ -76,7 +76,7 @@ def test_one_row_is_a_stream(show):
         (["--memory", "64KX"], "memory='64KX' is not a number of bytes"),
         (["--memory", "99"], "memory='99' (99 bytes) is too small"),
         (["--rows", "0"], "0 is too small"),
-        (["--rows", "many"], "'many'"),
+        (["--rows", "many"], '"many"'),
         (["--seed", "-1"], "-1 is too small"),
         (["--colour"], "--colour"),
     ],

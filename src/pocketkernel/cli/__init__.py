@@ -1,36 +1,100 @@
-"""The command line: one file per verb, each with `add_to(verbs)`."""
+"""The command line: one file per verb, which has a function or a cyclopts App of its own name."""
 
-import argparse
+import os
 import sys
+import threading
+import tomllib
 from collections.abc import Sequence
-from typing import NoReturn
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+import cyclopts
 
 from pocketkernel import __doc__ as summary
-from pocketkernel import __version__
-from pocketkernel.cli import demo
-from pocketkernel.cli._errors import UsageError
+from pocketkernel.cli import compare, data, demo, inspect, paper, predict, run
+from pocketkernel.cli._errors import UsageError, describe, quietly
+from pocketkernel.cli._options import INPUT
+from pocketkernel.evaluate.run import READER
+from pocketkernel.stream.files import STDIN
 
+VERBS: tuple[ModuleType, ...] = (run, predict, inspect, compare, data, paper, demo)
+CONFIG = "pocketkernel.toml"
+EPILOGUE = f"""Defaults for the options are read from --config FILE, or else from {CONFIG} in this folder, if it is
+there. It has a table for each verb, such as `[run]` with `memory = "64KiB"`.
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
+Exit codes: 0 done, 1 something is wrong with a file, 2 with the command, 130 interrupted."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv`, or that of the process if it is None, and return the exit code."""
-    parser = _Parser(prog="pocketkernel", description=summary)
-    parser.add_argument("--version", action="version", version=__version__)
-    verbs = parser.add_subparsers(metavar="verb")
-    demo.add_to(verbs)
-    options = parser.parse_args(argv)
-    if "run" not in options:
-        parser.print_help()
-        return 0
+    tokens = list(sys.argv[1:] if argv is None else argv)
+    with quietly() as end:
+        path, tokens = _config_of(tokens)
+        app = make_app()
+        tokens = [INPUT if token == STDIN else token for token in tokens]  # cyclopts takes - for an option
+        if path is not None:
+            app.config = (cyclopts.config.Dict(_read(path, app), source=str(path)),)
+        app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+    if end.error is not None:
+        message = describe(end.error)
+        if message:
+            print(f"pocketkernel: {message}", file=sys.stderr)
+    if argv is None and any(thread.name == READER for thread in threading.enumerate()):
+        _leave(end.code)
+    return end.code
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process at once: a thread still waits for a pipe, and an orderly end would wait for it or complain."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def make_app() -> cyclopts.App:
+    """The command with all its verbs."""
+    app = cyclopts.App(
+        name="pocketkernel",
+        help=summary,
+        help_epilogue=EPILOGUE,
+        help_format="markdown",
+        version=version("pocketkernel"),
+        suppress_keyboard_interrupt=False,
+        default_parameter=cyclopts.Parameter(negative_iterable=(), negative_none=()),
+        help_on_error=False,
+    )
+    for module in VERBS:
+        name = module.__name__.rpartition(".")[2]
+        verb: Any = getattr(module, name)
+        app.command(verb, name=name)
+    return app
+
+
+def _config_of(tokens: list[str]) -> tuple[Path | None, list[str]]:
+    """The configuration file, if there is one, and what else was given."""
+    for at, token in enumerate(tokens):
+        if token == "--":
+            break
+        if token == "--config":
+            if at + 1 == len(tokens):
+                raise UsageError("--config needs the name of a file.")
+            return Path(tokens[at + 1]), tokens[:at] + tokens[at + 2 :]
+        if token.startswith("--config="):
+            return Path(token.partition("=")[2]), tokens[:at] + tokens[at + 1 :]
+    return (Path(CONFIG) if Path(CONFIG).is_file() else None), tokens
+
+
+def _read(path: Path, app: cyclopts.App) -> dict[str, Any]:
     try:
-        options.run(options)
-    except UsageError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return 0
+        config = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is no TOML: {error}.") from None
+    except FileNotFoundError:
+        raise UsageError(f"{path} does not exist.") from None
+    verbs = [module.__name__.rpartition(".")[2] for module in VERBS]
+    for name, table in config.items():
+        if name not in verbs or not isinstance(table, dict):
+            raise UsageError(f"{path}: {name} is unknown: use a table for a verb, one of {', '.join(verbs)}.")
+    return config

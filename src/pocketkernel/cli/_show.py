@@ -1,0 +1,35 @@
+"""Answers: text for people, one JSON document for programs."""
+
+import json
+import math
+import sys
+from typing import Any
+
+from rich.console import Console
+
+
+def out() -> Console:
+    """Standard output; what goes into a file or a pipe has long lines rather than broken ones."""
+    console = Console(highlight=False, soft_wrap=True)
+    return console if console.is_terminal else Console(highlight=False, soft_wrap=True, width=200)
+
+
+def err() -> Console:
+    """Standard error."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(document: Any) -> None:
+    """Write one JSON document to standard output."""
+    sys.stdout.write(json.dumps(finite(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def finite(value: Any) -> Any:
+    """The same without numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {str(key): finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    if hasattr(value, "tolist"):
+        return finite(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

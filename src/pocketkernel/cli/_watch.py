@@ -1,0 +1,137 @@
+"""What a run shows while it is under way: a panel that is redrawn on a terminal, else a line now and then."""
+
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from pocketkernel.evaluate import Progress, Run
+from pocketkernel.evaluate.record import kernel_names
+from pocketkernel.memory import parse_bytes
+
+REDRAW = 0.1
+SAY = 10.0
+"""Seconds between two panels, and between two lines."""
+
+
+class Watch:
+    """Follows a run on standard error."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self.console, self.title = console, title
+        self.live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        self.began = self.shown = perf_counter()
+        self.rows_before = 0
+
+    def __enter__(self) -> Self:
+        if self.live:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.live:
+            self.live.stop()
+
+    def begun(self, run: Run) -> None:
+        """A run begins, or goes on."""
+        self.began = self.shown = perf_counter()
+        if run.progress is not None:
+            self.rows_before = run.progress.rows
+            self.console.print(f"going on after row {run.progress.rows:,}")
+
+    def step(self, run: Run) -> None:
+        """A block has been learned."""
+        now = perf_counter()
+        if now - self.shown < (REDRAW if self.live else SAY):
+            return
+        self.shown = now
+        assert run.progress is not None
+        if self.live:
+            self.live.update(panel(run, self.title, self.speed(run), self.left(run)), refresh=True)
+        else:
+            self.console.print(line(run.progress, self.speed(run), self.left(run), run.model))
+
+    def speed(self, run: Run) -> float:
+        """Rows per second, with everything that a row takes."""
+        assert run.progress is not None
+        return (run.progress.rows - self.rows_before) / max(perf_counter() - self.began, 1e-9)
+
+    def left(self, run: Run) -> float | None:
+        """Seconds to the end, if that can be told."""
+        share = share_of(run)
+        elapsed = perf_counter() - self.began
+        if not share:
+            return None
+        assert run.progress is not None
+        skipped = self.rows_before / run.progress.rows * share  # what was done before this process began
+        return elapsed * (1 - share) / max(share - skipped, 1e-9)
+
+
+def share_of(run: Run) -> float | None:
+    """How much of the stream is done, from 0 to 1, if that can be told."""
+    assert run.progress is not None
+    if run.total:
+        return min(1.0, run.progress.rows / run.total)
+    if run.stream.size:
+        return min(1.0, run.stream.consumed / run.stream.size)
+    return None
+
+
+def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
+    """Everything about a run, within 80 columns."""
+    progress, model = run.progress, run.model
+    assert progress is not None
+    share = share_of(run)
+    promised = promised_bytes(model)
+    done = model.diagnostics_
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="cyan", width=16)
+    grid.add_column(width=30)
+    grid.add_column(justify="right", width=22)
+    of = f" of {run.total:,}" if run.total else ""
+    grid.add_row("rows", bar(share) if share is not None else "", f"{progress.rows:,}{of}")
+    grid.add_row("speed", "" if left is None else f"about {_time(left)} left", f"{speed:,.0f} rows/s")
+    grid.add_row("mistakes", "since the start", f"[bold]{progress.mistake_rate:.2%}[/]")
+    if progress.window_rows:  # none if a run was killed after its last row
+        grid.add_row("", f"in the last {progress.window_rows:,} rows", f"{progress.window_mistake_rate:.2%}")
+    grid.add_row("loss", "mean since the start", f"{done['cumulative_loss'] / progress.rows:.4f}")
+    grid.add_row("bytes", bar(model.nbytes / promised), f"{model.nbytes:,} of {promised:,}")
+    grid.add_row("kernel weights")
+    for name, weight in zip(kernel_names(model), model.kernel_weights_, strict=True):
+        grid.add_row(f"  {name}", bar(weight), f"{weight:.3f}")
+    if run.stream.skipped.count:
+        grid.add_row("left out", "lines that cannot be read", f"{run.stream.skipped.count:,}")
+    return Panel(grid, title=f"[bold]{type(model).__name__}[/] | {escape(title)}", title_align="left", width=78)
+
+
+def line(progress: Progress, speed: float, left: float | None, model: Any) -> str:
+    """Say the same in a few words."""
+    rest = "" if left is None else f"  about {_time(left)} left"
+    return (
+        f"{progress.rows:>12,} rows  {progress.mistake_rate:>6.2%} mistakes"
+        f"  {progress.window_mistake_rate:>6.2%} lately  {speed:>9,.0f} rows/s  {model.nbytes:,} bytes{rest}"
+    )
+
+
+def promised_bytes(model: Any) -> int:
+    """Bytes that the model may take: what was asked for, or else what its budget takes."""
+    return model.nbytes if model.memory is None else parse_bytes(model.memory)
+
+
+def bar(share: float) -> ProgressBar:
+    """A bar for a share from 0 to 1."""
+    return ProgressBar(total=1.0, completed=float(share))
+
+
+def _time(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,0 +1,115 @@
+"""`pocketkernel inspect`: what a model has become."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from pocketkernel import model_file
+from pocketkernel.cli._show import out, print_json
+from pocketkernel.cli._watch import bar, promised_bytes
+from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
+from pocketkernel.evaluate.record import kernel_names
+from pocketkernel.evaluate.run import plain_label
+from pocketkernel.report.weights import write_weights
+
+
+def inspect(
+    model: Path, /, *, picture: Path | None = None, json: Annotated[bool, Parameter(negative=())] = False
+) -> None:
+    """Show a model: kernels and their weights, buffer, bytes, what it has done, labels and columns.
+
+    Parameters
+    ----------
+    model
+        Folder of a run, or a model file.
+    picture
+        Draw the weights into this .png, .svg or .pdf file. Needs matplotlib.
+    json
+        Print everything as one JSON document.
+    """
+    learner, pipeline, file = load_with_pipeline(model)
+    learner = getattr(learner, "_model", learner) if not hasattr(learner, "diagnostics_") else learner
+    found = facts(learner, pipeline, file)
+    if picture is not None:
+        names, weights = zip(*((kernel["kernel"], kernel["weight"]) for kernel in found["kernels"]), strict=True)
+        write_weights(picture, names, weights, title=f"{found['learner']}, {found['rows']:,} rows")
+    if json:
+        print_json(found | ({} if picture is None else {"picture": str(picture)}))
+    else:
+        _show(out(), found)
+
+
+def facts(model: Any, pipeline: Pipeline | None, file: Path) -> dict[str, Any]:
+    """What there is to know about a model, as JSON can hold it."""
+    done = model.diagnostics_
+    kernels = [
+        {"kernel": name, "weight": weight, "norm": norm, "stored": stored}
+        for name, weight, norm, stored in zip(
+            kernel_names(model),
+            model.kernel_weights_.tolist(),
+            done["norms"].tolist(),
+            done["stored"].tolist(),
+            strict=True,
+        )
+    ]
+    return {
+        "file": str(file),
+        "file_bytes": file.stat().st_size,
+        "file_format": model_file.FORMAT_VERSION,
+        "version": model_file.LIBRARY_VERSION,
+        "learner": type(model).__name__,
+        "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
+        "rows": done["rounds"],
+        "mistakes": done["mistakes"],
+        "loss": done["cumulative_loss"],
+        "budget": model.budget_,
+        "budget_counts": "rows" if model._budget_name == "budget" else "frequencies",
+        "bytes": model.nbytes,
+        "promised_bytes": promised_bytes(model),
+        "kernels": kernels,
+        "diagnostics": {name: _plain(value) for name, value in done.items()},
+        "labels": [plain_label(label) for label in model.classes_],
+        "features": model.n_features_in_,
+        "feature_names": pipeline.feature_names if pipeline else None,
+        "scale": pipeline.scaler.kind if pipeline and pipeline.scaler else None,
+        "format": pipeline.reading.get("format") if pipeline else None,
+    }
+
+
+def _show(console: Console, found: dict[str, Any]) -> None:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="cyan", width=16)
+    grid.add_column(width=36)
+    grid.add_column(justify="right")
+    rows = max(found["rows"], 1)
+    grid.add_row("learner", found["learner"], found["version"])
+    grid.add_row("rows learned", "", f"{found['rows']:,}")
+    grid.add_row("mistakes", "each before its label was used", f"{found['mistakes'] / rows:.2%}")
+    grid.add_row("loss", "mean", f"{found['loss'] / rows:.4f}")
+    grid.add_row("labels", escape(", ".join(found["labels"])), f"{len(found['labels'])}")
+    names = found["feature_names"] or []
+    shown = escape(", ".join(names[:6])) + (" ..." if len(names) > 6 else "")
+    grid.add_row("columns", shown + (f" scaled: {found['scale']}" if found["scale"] else ""), f"{found['features']:,}")
+    grid.add_row("bytes", bar(found["bytes"] / found["promised_bytes"]), f"{found['bytes']:,}")
+    counts = found["diagnostics"]
+    if found["budget_counts"] == "rows":
+        stored = max(kernel["stored"] for kernel in found["kernels"])
+        grid.add_row("buffer", bar(stored / found["budget"]), f"{stored:,} of {found['budget']:,} rows")
+    else:
+        grid.add_row("frequencies", "", f"{found['budget']:,}")
+    for name in ("additions", "proxies", "removals"):
+        grid.add_row(f"  {name}", "", f"{counts[name]:,}")
+    grid.add_row("kernel weights")
+    for kernel in found["kernels"]:
+        grid.add_row(f"  {kernel['kernel']}", bar(kernel["weight"]), f"{kernel['weight']:.3f}")
+    console.print(grid)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
