@@ -260,3 +260,25 @@ def test_bad_jobs(rows, tmp_path, change, words):
     with pytest.raises(ValueError, match=words):
         run_job(Job(**{"source": str(tmp_path / "rows.svm"), **change}), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_categories_beyond_the_cap_share_places(tmp_path, capsys):
+    lines = "".join(f"{n % 5},c{n % 9},{'no' if n % 2 else 'yes'}\n" for n in range(300))
+    (tmp_path / "many.csv").write_text("a,b,y\n" + lines)
+    options = ["--categorical", "b", "--max-categories", "3", "--memory", "16KiB", "--no-report", "--json", "--force"]
+    widths = []
+    for hash_width in (0, 4):
+        assert main(["run", str(tmp_path / "many.csv"), *options, "--hash-width", str(hash_width)]) == 0
+        capsys.readouterr()
+        assert main(["inspect", "many.run", "--json"]) == 0
+        widths.append(json.loads(capsys.readouterr().out)["features"])
+    assert widths == [4, 8]
+
+
+def test_keys_of_json_lines_that_are_columns(tmp_path, capsys):
+    rows = [{"a": n % 3, "b": n % 5, "note": n, "y": n % 2} for n in range(200)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert main(["run", str(tmp_path / "rows.jsonl"), "--columns", "a,y", "--memory", "16KiB", "--no-report"]) == 0
+    capsys.readouterr()
+    assert main(["inspect", "rows.run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["feature_names"] == ["a"]

@@ -62,8 +62,13 @@ class Reading:
         Columns to leave out.
     categorical
         Columns of categories, or "auto" for those that are not numbers.
+    columns
+        Names of the columns of a table without a header, or the keys to read from JSON lines (otherwise those that most
+        of the first lines have).
     max_categories
         So many categories of a column have a place of their own.
+    hash_width
+        Places that further categories share by hashing; with 0 they share those of the first.
     missing
         Without a value: stop, or take the mean so far and note it in a further column.
     on_error
@@ -81,7 +86,9 @@ class Reading:
     classes: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True, consume_multiple=False)] = None
     drop: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
     categorical: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
+    columns: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
     max_categories: Annotated[int, Parameter(validator=at_least(1))] = 32
+    hash_width: Annotated[int, Parameter(validator=at_least(0))] = 0
     missing: Literal["error", "mean"] = "error"
     on_error: Literal["raise", "skip"] = "raise"
     features: Count = None
@@ -98,6 +105,8 @@ class Reading:
             "drop": columns(self.drop) or None,
             "categorical": "auto" if categorical == ["auto"] else categorical or None,
             "max_categories": None if self.max_categories == 32 else self.max_categories,
+            "hash_width": self.hash_width or None,
+            "columns": parts(self.columns) or None,
             "missing": None if self.missing == "error" else self.missing,
             "on_error": None if self.on_error == "raise" else self.on_error,
             "n_features": self.features,

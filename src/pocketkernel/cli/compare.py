@@ -12,7 +12,7 @@ from cyclopts.validators import Number
 
 from pocketkernel.cli._cell_progress import duration
 from pocketkernel.cli._errors import UsageError
-from pocketkernel.cli._options import File
+from pocketkernel.cli._options import File, Reading
 from pocketkernel.cli._show import err
 from pocketkernel.experiments.compare import LEARNERS, PEER_ROWS, Comparison
 from pocketkernel.experiments.compare import compare as compare_all
@@ -34,12 +34,7 @@ def compare(
     scale: Literal["none", "standard", "minmax", "maxabs"] = "none",
     rows: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     peer_rows: Annotated[int, Parameter(validator=Number(gte=0))] = PEER_ROWS,
-    format: Literal["libsvm", "csv", "tsv", "parquet", "arrow", "jsonl"] | None = None,
-    label: str | None = None,
-    drop: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None,
-    categorical: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None,
-    missing: Literal["error", "mean"] = "error",
-    on_error: Literal["raise", "skip"] = "raise",
+    reading: Reading = Reading(),  # noqa: B008
     out: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
@@ -65,18 +60,6 @@ def compare(
         Take only so many rows from the beginning of the file.
     peer_rows
         Most rows for every peer, because they are slow; 0 for all.
-    format
-        Of the file, if its name does not tell.
-    label
-        Column of the labels.
-    drop
-        Columns to leave out.
-    categorical
-        Columns of categories; auto for all that have other things than numbers.
-    missing
-        What to do without a value.
-    on_error
-        What to do with a row that cannot be read.
     out
         Folder for compare.md, compare.tex, compare.csv, report.html and the records of all runs.
     json
@@ -84,16 +67,7 @@ def compare(
     """
     began = time.perf_counter()
     console = err()
-    X, y, skipped = _read(
-        file,
-        rows,
-        format=format,
-        label=_column(label),
-        drop=[_column(name) for name in drop or ()],
-        categorical="auto" if categorical == ["auto"] else [_column(name) for name in categorical or ()],
-        missing=missing,
-        on_error=on_error,
-    )
+    X, y, skipped = _read(file, rows, **reading.options())
     if skipped.count:
         console.print(f"{skipped.count:,} rows were left out, the first: {skipped.reports[0]}", markup=False)
     with console.status("starting") as status:
@@ -121,22 +95,11 @@ def compare(
 
 
 def _read(file: str, rows: int | None, **options: Any) -> tuple[Any, Any, Skipped]:
-    stream = open_stream(file, **options)
-    blocks, count = [], 0
-    for block in stream.blocks():
-        blocks.append(block)
-        count += len(block)
-        if rows is not None and count >= rows:
-            break
-    whole = gather(blocks)
+    stream = open_stream(file, rows=rows, **options)
+    whole = gather(stream.blocks())
     if whole.y is None:
         raise UsageError(f"{file} has no labels: name their column by --label.")
-    return whole.X[:rows], whole.y[:rows], stream.skipped
-
-
-def _column(name: str | None) -> Any:
-    """A column by name, or by place if it is a number."""
-    return int(name) if name is not None and name.lstrip("-").isdigit() else name
+    return whole.X, whole.y, stream.skipped
 
 
 def _command() -> str:
