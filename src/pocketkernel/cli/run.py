@@ -55,7 +55,7 @@ def run(
     scale
         Scale each column by the rows before.
     permute
-        Put the rows in random order, by this seed. They must fit in memory.
+        Put the rows, encoded in the order of the file, in random order by this seed. They must fit in memory.
     rows
         Stop after so many.
     block
