@@ -6,7 +6,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find src core bindings -name '*.py' -o -name '*.pyi' -o -name '*.hpp' -o -name '*.cpp') \
+SOURCES := $(shell find src core bindings -name '*.py' -o -name '*.pyi' -o -name '*.hpp' -o -name '*.cpp' \
+                   -o -name '*.html' -o -name '*.css' -o -name '*.csv') \
            CMakeLists.txt pyproject.toml README.md
 
 .PHONY: run test test-python test-cpp lint bench clean
