@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kernels/bank.hpp"
-#include "rng.hpp"
+#include "normal.hpp"
 #include "row.hpp"
 
 POCKETKERNEL_BEGIN
@@ -39,23 +39,12 @@ class RandomFeatures {
         }
     }
 
-    // Draws the frequencies, one after the other, two normal numbers from two uniform ones (Box & Muller).
+    // Draws the frequencies, one after the other.
     void draw(Rng& rng) {
-        double spare = 0.0;
-        bool has_spare = false;
+        Normal normal(rng);
         for (std::size_t j = 0; j < frequencies_; ++j)
-            for (std::size_t k = 0; k < features_; ++k) {
-                double normal = spare;
-                if (!has_spare) {
-                    const double radius = std::sqrt(-2.0 * logarithm(1.0 - rng.uniform()));
-                    double cosine, sine;
-                    cosine_sine(6.283185307179586 * rng.uniform(), cosine, sine);
-                    normal = radius * cosine;
-                    spare = radius * sine;
-                }
-                has_spare = !has_spare;
-                values_[((j / W) * features_ + k) * W + j % W] = static_cast<T>(normal);
-            }
+            for (std::size_t k = 0; k < features_; ++k)
+                values_[((j / W) * features_ + k) * W + j % W] = static_cast<T>(normal.next());
     }
 
     std::size_t tiles() const { return packs_for<T>(frequencies_); }

@@ -69,9 +69,10 @@ template <class T>
 class QueryScratch {
   public:
     QueryScratch() = default;
-    QueryScratch(Arena& arena, std::size_t features, RowNorms norms, Storage storage)
+    QueryScratch(Arena& arena, std::size_t features, RowNorms norms, Storage storage,
+                 std::size_t sparse_from = sparse_from_width)
         : features_(features),
-          capacity_(features >= sparse_from_width ? features / 4 : 0),
+          capacity_(features >= sparse_from ? features / 4 : 0),
           norms_(norms),
           format_(storage),
           dense_(arena.take<T>(features)),

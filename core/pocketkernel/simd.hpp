@@ -269,6 +269,58 @@ POCKETKERNEL_INLINE Pack<float> narrow(const Wide<float>& a) {
 }
 #endif
 
+#if POCKETKERNEL_REGISTER_BYTES > 0
+// As many whole numbers of 4 bytes as a register has elements.
+template <class Small, class Large>
+POCKETKERNEL_INLINE Large widen_bytes(const std::int8_t* from) {
+#if defined(__AVX2__) && !defined(__clang__)
+    // GCC makes many instructions of __builtin_convertvector here.
+    typedef char Bytes __attribute__((vector_size(16)));
+    typedef long long Words __attribute__((vector_size(16)));
+    std::uint64_t word = 0;
+    std::memcpy(&word, from, sizeof(Small));
+    const Words words{static_cast<long long>(word), 0};
+    if constexpr (sizeof(Small) == 8)
+        return (Large)__builtin_ia32_pmovsxbd256((Bytes)words);
+    else
+        return (Large)__builtin_ia32_pmovsxbd128((Bytes)words);
+#else
+    Small small;
+    std::memcpy(&small, from, sizeof small);
+    return __builtin_convertvector(small, Large);
+#endif
+}
+template <class T>
+struct WholeNumbers;
+template <>
+struct WholeNumbers<float> {
+    typedef std::int8_t Small __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES / 4)));
+    typedef std::int32_t Large __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
+    static POCKETKERNEL_INLINE Large load(const std::int8_t* from) { return widen_bytes<Small, Large>(from); }
+};
+template <>
+struct WholeNumbers<double> {
+    typedef std::int8_t Small __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES / 8)));
+    typedef std::int32_t Large __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES / 2)));
+    static POCKETKERNEL_INLINE Large load(const std::int8_t* from) { return widen_bytes<Small, Large>(from); }
+};
+#endif
+
+// A pack of small whole numbers.
+template <class T>
+POCKETKERNEL_INLINE Pack<T> from_bytes(const std::int8_t* from) {
+    Pack<T> p;
+    for (std::size_t i = 0; i < Pack<T>::registers; ++i) {
+#if POCKETKERNEL_REGISTER_BYTES > 0
+        p.r[i] =
+            __builtin_convertvector(WholeNumbers<T>::load(from + i * RegisterOf<T>::lanes), typename Pack<T>::Register);
+#else
+        p.r[i] = static_cast<T>(from[i]);
+#endif
+    }
+    return p;
+}
+
 // Sum of the lanes in double precision, in a fixed order: the upper half is added to the lower, until one is left.
 template <class T>
 POCKETKERNEL_INLINE double sum(const Pack<T>& a) {

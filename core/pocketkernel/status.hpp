@@ -19,6 +19,7 @@ enum class Status {
     loss_not_smooth,
     loss_not_logistic,
     kernels_not_gaussian,
+    kernels_not_halving,
     step_not_positive,
     norm_bound_not_positive,
     reservoir_out_of_range,
@@ -66,6 +67,10 @@ struct StatusText {
         case Status::loss_not_logistic: return {"loss", "is unknown to the multiclass learner: it has 'logistic' only"};
         case Status::kernels_not_gaussian:
             return {"kernels", "has a kernel that is not Gaussian: random features stand for Gaussian kernels only"};
+        case Status::kernels_not_halving:
+            return {
+                "kernels",
+                "does not suit this learner: it has a linear kernel, then Gaussians, each half as wide as the last"};
         case Status::step_not_positive: return {"step", "is out of range: use a positive number up to 1e12"};
         case Status::norm_bound_not_positive:
             return {"norm_bound", "is out of range: use a positive number up to 1e12"};

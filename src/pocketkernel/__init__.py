@@ -3,7 +3,7 @@
 from importlib.metadata import version
 
 from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, gaussians
-from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, Raker
+from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
 from pocketkernel.loading import load
 from pocketkernel.model_file import ModelFileError
 
@@ -19,6 +19,7 @@ __all__ = [
     "Linear",
     "ModelFileError",
     "MulticlassMOMDS",
+    "PocketClassifier",
     "Polynomial",
     "Raker",
     "__version__",

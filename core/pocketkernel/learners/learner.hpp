@@ -29,18 +29,20 @@ struct Workspace {
     double* values = nullptr;    // their values at x, up to a whole pack
 
     Workspace() = default;
-    Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank, std::size_t functions)
-        : query(arena, config.features, norms_for(bank.metrics(), config.features), config.storage),
+    Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank, std::size_t functions,
+              std::size_t sparse_from)
+        : query(arena, config.features, norms_for(bank.metrics(), config.features), config.storage, sparse_from),
           partial(arena.take<Pack<T>>(functions)),
           values(arena.take<double>(padded<double>(functions))) {}
 };
 
 template <class T>
-[[nodiscard]] Status check_common(const Config& c, bool needs_smooth_loss, bool multiclass = false) {
+[[nodiscard]] Status check_common(const Config& c, bool needs_smooth_loss, bool multiclass = false,
+                                  std::size_t least_budget = 1) {
     if (c.features < 1 || c.features > 1000000) return Status::features_out_of_range;
     if (c.classes < 2 || c.classes > (multiclass ? 10000 : 2)) return Status::classes_out_of_range;
     if (c.storage != Storage::full && sizeof(T) != sizeof(float)) return Status::storage_unsuited;
-    if (c.budget < 1 || c.budget > 10000000) return Status::budget_out_of_range;
+    if (c.budget < least_budget || c.budget > 10000000) return Status::budget_out_of_range;
     if (needs_smooth_loss && !is_smooth(c.loss)) return Status::loss_not_smooth;
     return check_kernels(c);
 }
@@ -55,7 +57,9 @@ class Learner {
     const Tally& tally() const { return common_->tally; }
     Workspace<T>& workspace() { return work_; }
     // Another one, for another thread.
-    Workspace<T> workspace_on(Arena& arena) const { return Workspace<T>(arena, config_, bank_, functions_); }
+    Workspace<T> workspace_on(Arena& arena) const {
+        return Workspace<T>(arena, config_, bank_, functions_, needs_.sparse_from);
+    }
 
     static constexpr bool multiclass = false;
 
@@ -65,7 +69,17 @@ class Learner {
         Rng rng;
     };
 
-    Learner(const Config& config, Arena& arena) : config_(config), bank_(arena, config), K_(config.kernel_count) {
+    // What most learners need, and some can do without.
+    struct Needs {
+        bool bank = true;                             // kernels are compared with stored rows
+        std::size_t sparse_from = sparse_from_width;  // columns from which a row may be handled as sparse
+    };
+
+    Learner(const Config& config, Arena& arena, Needs needs = Needs())
+        : config_(config),
+          bank_(needs.bank ? KernelBank<T>(arena, config) : KernelBank<T>()),
+          K_(config.kernel_count),
+          needs_(needs) {
         KernelSpec* kernels = arena.take<KernelSpec>(K_);
         if (kernels) {
             std::memcpy(kernels, config.kernels, K_ * sizeof(KernelSpec));
@@ -140,6 +154,7 @@ class Learner {
 
     // The state begins with Common, the first piece taken.
     unsigned char* state() const { return reinterpret_cast<unsigned char*>(common_); }
+    Needs needs_;
     std::size_t state_begin_ = 0, state_bytes_ = 0, functions_ = 0;
 };
 

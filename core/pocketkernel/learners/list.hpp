@@ -5,6 +5,7 @@
 #include "m_omd_h.hpp"
 #include "m_omd_s.hpp"
 #include "multiclass_m_omd_s.hpp"
+#include "pocket_classifier.hpp"
 #include "raker.hpp"
 
 POCKETKERNEL_BEGIN
@@ -29,7 +30,7 @@ bool with_learner(const char* name, F&& f) {
         return true;
     };
     return visit(Kind<MOMDS<T>>{}) || visit(Kind<MOMDH<T>>{}) || visit(Kind<LKMBooks<T>>{}) ||
-           visit(Kind<Raker<T>>{}) || visit(Kind<MulticlassMOMDS<T>>{});
+           visit(Kind<Raker<T>>{}) || visit(Kind<MulticlassMOMDS<T>>{}) || visit(Kind<PocketClassifier<T>>{});
 }
 
 POCKETKERNEL_END

@@ -53,6 +53,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
     _learner: ClassVar[str]
     _multiclass: ClassVar[bool] = False
     _loss: ClassVar[str] = "logistic"  # of a learner that has no such parameter
+    _kernels: ClassVar[tuple[Kernel, ...] | None] = None  # likewise
     _budget_name: ClassVar[str] = "budget"
     _smallest_budget: ClassVar[int] = 1
 
@@ -275,7 +276,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         recipe = Recipe(
             learner=self._learner,
             doubles=_one_of("dtype", self.dtype, ("float32", "float64")) == "float64",
-            kernels=_checked_kernels(self.kernels),
+            kernels=_checked_kernels(getattr(self, "kernels", self._kernels)),
             loss=_one_of("loss", self._loss_name(), LOSSES),
             removal=_one_of("removal", getattr(self, "removal", "half"), REMOVALS),
             features=features,
@@ -285,7 +286,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         )
         allowed_threads(self.n_jobs)
         self._configure(recipe, rows)
-        budget = getattr(self, self._budget_name)
+        budget = getattr(self, self._budget_name, None)
         if self.memory is None:
             self._try_budget(recipe, DEFAULT_BUDGET if budget is None else whole_number(self._budget_name, budget))
         elif budget is not None:
@@ -307,7 +308,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
 
     def _try_budget(self, recipe: Recipe, budget: int) -> int:
         """Bytes with this budget, or the error that says why not."""
-        if budget < 1:
+        if budget < min(1, self._smallest_budget):
             raise ValueError(f"{self._budget_name}={budget} is too small: use a whole number from 1 up.")
         self._set_budget(recipe, budget)
         size, _, status = recipe.size()

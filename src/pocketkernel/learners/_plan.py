@@ -146,6 +146,7 @@ def plan(
     given = {} if estimator is class_ else estimator.get_params(deep=False)
     if memory is not None:
         given |= {"memory": memory, class_._budget_name: None}
+        given = {name: value for name, value in given.items() if name in class_._get_param_names()}
     # A generator must not be drawn from, and bytes depend neither on the seed nor on LKMBooks' number of rounds.
     planned = class_(**given | parameters | {"random_state": 0})
     recipe = planned._choose(int(n_features), int(n_classes), 1)

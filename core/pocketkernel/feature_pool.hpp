@@ -1,0 +1,164 @@
+// FeaturePool: random features in tiles, each tile lent to two neighbouring kernel widths.
+//
+//   w_j      a frequency, N(0, I) rounded to 1/32 and kept in d bytes; a tile has one in every lane of a pack
+//   a_j      w_j'z / width_i, the angle, where i is the owner of the tile
+//   f_i      sum_j theta_j . (cos a_j, sin a_j)      over the tiles of owner i, the same
+//            + theta'_j . (cos 2a_j, sin 2a_j)       over those of owner i - 1, whose width is twice as large
+//
+// So every frequency, kept once, serves two widths; the second one's waves come by doubling the angle. A tile can
+// change hands: it starts again from theta = 0, so no score jumps but those of the losers.
+#pragma once
+
+#include "column_scale.hpp"
+#include "normal.hpp"
+
+POCKETKERNEL_BEGIN
+
+template <class T>
+class FeaturePool {
+  public:
+    static constexpr std::size_t W = lanes_of<T>, waves = 4;
+
+    FeaturePool() = default;
+    FeaturePool(Arena& arena, std::size_t frequencies, std::size_t features, std::size_t functions, bool may_be_sparse)
+        : tiles_(packs_for<T>(frequencies)),
+          features_(features),
+          functions_(functions),
+          owner_(arena.take<std::uint8_t>(tiles_)),
+          theta_(arena.take<T>(tiles_ * functions * waves * W)),
+          at_zero_(may_be_sparse ? arena.take<T>(tiles_ * W) : nullptr),
+          frequencies_(arena.take<std::int8_t>(tiles_ * features * W)) {}
+
+    // Scratch, which is not part of the state.
+    void plan(Arena& arena) { angles_ = arena.take<T>(tiles_ * W); }
+
+    // Draws the frequencies, and lends the tiles to owners 1 .. `owners` in turn.
+    void reset(Rng& rng, std::size_t owners) {
+        Normal normal(rng);
+        for (std::size_t n = 0; n < tiles_ * features_ * W; ++n)
+            frequencies_[n] =
+                static_cast<std::int8_t>(larger(-127.0, smaller(127.0, std::floor(per_unit * normal.next() + 0.5))));
+        for (std::size_t tile = 0; tile < tiles_; ++tile) owner_[tile] = static_cast<std::uint8_t>(1 + tile % owners);
+    }
+
+    std::size_t tiles() const { return tiles_; }
+    std::size_t tiles_of(std::size_t owner) const {
+        std::size_t count = 0;
+        for (std::size_t tile = 0; tile < tiles_; ++tile) count += owner_[tile] == owner;
+        return count;
+    }
+    double frequency(std::size_t j, std::size_t k) const {
+        return static_cast<double>(frequencies_[((j / W) * features_ + k) * W + j % W]) / per_unit;
+    }
+
+    // The first tile of an owner that has one goes to another.
+    void lend(std::size_t from, std::size_t to) {
+        std::size_t tile = 0;
+        while (owner_[tile] != from) ++tile;
+        owner_[tile] = static_cast<std::uint8_t>(to);
+        std::memset(theta(tile, 0), 0, functions_ * waves * W * sizeof(T));
+    }
+
+    // Where the frequencies see a row of zeros, to be told whenever z changes its meaning.
+    void refresh(const T* zero) {
+        for (std::size_t tile = 0; at_zero_ && tile < tiles_; ++tile)
+            project_dense(tile, zero).store(at_zero_ + tile * W);
+    }
+
+    // partial[iR + r] += f_ir, lane by lane, for all widths i and functions r. The angles are kept for `step` if
+    // wanted.
+    template <class InverseWidth>
+    void evaluate(const Query<T>& x, const T* z, const ColumnScale<T>& scale, InverseWidth&& inverse_width,
+                  Pack<T>* partial, bool keep_angles) const {
+        for (std::size_t tile = 0; tile < tiles_; ++tile) {
+            const std::size_t i = owner_[tile];
+            const Pack<T> projection = x.sparse ? project_sparse(tile, x, z, scale) : project_dense(tile, z);
+            const Pack<T> angle = projection * Pack<T>(static_cast<T>(inverse_width(i) / per_unit));
+            if (keep_angles) angle.store(angles_ + tile * W);
+            const Wave wave(angle);
+            for (std::size_t r = 0; r < functions_; ++r) {
+                const T* a = theta(tile, r);
+                partial[i * functions_ + r] += Pack<T>::load(a) * wave.of[0] + Pack<T>::load(a + W) * wave.of[1];
+                partial[(i + 1) * functions_ + r] +=
+                    Pack<T>::load(a + 2 * W) * wave.of[2] + Pack<T>::load(a + 3 * W) * wave.of[3];
+            }
+        }
+    }
+
+    // theta_ir -= steps[iR + r] times the waves, at the angles that `evaluate` kept.
+    void step(const double* steps) {
+        for (std::size_t tile = 0; tile < tiles_; ++tile) {
+            const Wave wave(Pack<T>::load(angles_ + tile * W));
+            for (std::size_t r = 0; r < functions_; ++r) {
+                T* a = theta(tile, r);
+                for (std::size_t n = 0; n < waves; ++n) {
+                    const Pack<T> down(static_cast<T>(steps[(owner_[tile] + n / 2) * functions_ + r]));
+                    (Pack<T>::load(a + n * W) - down * wave.of[n]).store(a + n * W);
+                }
+            }
+        }
+    }
+
+    // |f_i|^2, the sum of the squared theta.
+    double norm2(std::size_t i) const {
+        double total = 0.0;
+        for (std::size_t tile = 0; tile < tiles_; ++tile)
+            for (std::size_t r = 0; r < functions_; ++r)
+                for (std::size_t n = 0; n < waves * W; ++n)
+                    if (owner_[tile] + n / (2 * W) == i) {
+                        const auto a = static_cast<double>(theta(tile, r)[n]);
+                        total += a * a;
+                    }
+        return total;
+    }
+
+    bool valid(std::size_t owners) const {
+        bool good = true;
+        for (std::size_t tile = 0; tile < tiles_; ++tile) good = good && owner_[tile] >= 1 && owner_[tile] <= owners;
+        for (std::size_t n = 0; n < tiles_ * functions_ * waves * W; ++n) good = good && finite(theta_[n]);
+        for (std::size_t n = 0; at_zero_ && n < tiles_ * W; ++n) good = good && finite(at_zero_[n]);
+        return good;
+    }
+
+  private:
+    static constexpr double per_unit = 32.0;
+
+    struct Wave {
+        Pack<T> of[waves];
+        explicit POCKETKERNEL_INLINE Wave(const Pack<T>& angle) {
+            cosine_sine(angle, of[0], of[1]);
+            const Pack<T> twice = of[1] + of[1];
+            of[2] = Pack<T>(T(1)) - twice * of[1];
+            of[3] = twice * of[0];
+        }
+    };
+
+    static bool finite(T value) { return absolute(value) < std::numeric_limits<T>::infinity(); }
+
+    T* theta(std::size_t tile, std::size_t r) { return theta_ + (tile * functions_ + r) * waves * W; }
+    const T* theta(std::size_t tile, std::size_t r) const { return theta_ + (tile * functions_ + r) * waves * W; }
+
+    Pack<T> project_dense(std::size_t tile, const T* z) const {
+        const std::int8_t* w = frequencies_ + tile * features_ * W;
+        Pack<T> product(T(0));
+        for (std::size_t k = 0; k < features_; ++k) product += from_bytes<T>(w + k * W) * Pack<T>(z[k]);
+        return product;
+    }
+    Pack<T> project_sparse(std::size_t tile, const Query<T>& x, const T* z, const ColumnScale<T>& scale) const {
+        const std::int8_t* w = frequencies_ + tile * features_ * W;
+        Pack<T> product = Pack<T>::load(at_zero_ + tile * W);
+        for (std::size_t n = 0; n < x.nonzeros; ++n)
+            product +=
+                from_bytes<T>(w + static_cast<std::size_t>(x.columns[n]) * W) * Pack<T>(scale.beyond_zero(x, n, z));
+        return product;
+    }
+
+    std::size_t tiles_ = 0, features_ = 0, functions_ = 0;
+    std::uint8_t* owner_ = nullptr;
+    T* theta_ = nullptr;    // tile by tile, function by function: on cos a, sin a, cos 2a, sin 2a
+    T* at_zero_ = nullptr;  // w_j'z of a row of zeros, if rows may be sparse
+    std::int8_t* frequencies_ = nullptr;
+    T* angles_ = nullptr;
+};
+
+POCKETKERNEL_END

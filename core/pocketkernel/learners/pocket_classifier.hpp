@@ -1,0 +1,368 @@
+// PocketClassifier: a linear model and random features of several widths, mixed by a Newton step.
+//
+//   z      the row, its columns brought to one scale (ColumnScale)
+//   s_i    expert i's score, within +-8:  the first is linear in z, every other one has a width (FeaturePool)
+//   F      sum_i w_i s_i, mixed by NewtonMixture
+//   l      logistic loss; g_i is its slope at 0.7 s_i + 0.3 F, so that experts also mend what the mixture gets wrong
+//
+// Experts take AdaGrad steps: the linear one with a rate for every column, the others with one rate for all their
+// features, whose squares sum to the same in every row. Memory follows the evidence: now and then widths that lose lend
+// tiles to those that win. Two tests on the side tell when the stream has changed. Of two classes one function is
+// learned, of more one for each.
+//
+// The kernels of the config are the linear one, then Gaussians, each half as wide as the one before; widths are in
+// units of the data's own scale, the root of the mean |z|^2. budget is D, the frequencies of all widths together.
+#pragma once
+
+#include "../feature_pool.hpp"
+#include "../newton_mixture.hpp"
+#include "learner.hpp"
+
+POCKETKERNEL_BEGIN
+
+template <class T>
+class PocketClassifier : public Learner<T> {
+  public:
+    using Element = T;
+    static constexpr const char* name = "pocket_classifier";
+    static constexpr bool multiclass = true;
+
+    [[nodiscard]] static Status check(const Config& c) {
+        const Status status = check_common<T>(c, true, true, 0);
+        if (status != Status::ok) return status;
+        if (c.loss != Loss::logistic) return Status::loss_not_logistic;
+        if (c.storage != Storage::full) return Status::storage_unsuited;
+        bool suited = c.kernels[0].family == Family::linear && c.kernel_count != 2;
+        for (std::size_t i = 1; i < c.kernel_count; ++i)
+            suited = suited && c.kernels[i].family == Family::gaussian &&
+                     (i == 1 || 2.0 * c.kernels[i].parameter == c.kernels[i - 1].parameter);
+        return suited ? Status::ok : Status::kernels_not_halving;
+    }
+
+    PocketClassifier(const Config& c, Arena& arena)
+        : Learner<T>(c, arena, {false, sparse_from}), R_(c.classes == 2 ? 1 : c.classes) {
+        const bool may_be_sparse = c.features >= sparse_from;
+        course_ = arena.take<Course>(1);
+        experts_ = arena.take<Expert>(K_);
+        double* numbers = arena.take<double>(R_ + NewtonMixture::doubles(K_));
+        bias_ = numbers;
+        mixture_ = NewtonMixture(K_, numbers + R_);
+        scale_ = ColumnScale<T>(arena, c.features, may_be_sparse, &course_->pace);
+        linear_ = Coefficients<T>(arena, R_ + 1, c.features);
+        pool_ = FeaturePool<T>(arena, K_ > 1 ? c.budget : 0, c.features, R_, may_be_sparse);
+        this->end_of_state(arena, K_ * R_);
+        pool_.plan(arena);
+        scratch_ = arena.take<double>((K_ + 3) * R_ + K_ + NewtonMixture::doubles(K_));
+    }
+
+    void reset() {
+        common_->rng = Rng(config_.seed);
+        mixture_.reset();
+        scale_.reset();
+        if (K_ > 1) pool_.reset(common_->rng, owners());
+        for (std::size_t i = 0; i < K_; ++i) {
+            experts_[i].squares = 1.0;
+            experts_[i].tiles = pool_.tiles_of(i);
+        }
+        for (std::size_t k = 0; k < config_.features; ++k) squares()[k] = T(1);
+        course_->next_review = first_review;
+        measure();
+    }
+
+    double frequency(std::size_t j, std::size_t k) const { return pool_.frequency(j, k); }
+
+    void score(const Query<T>& x, Workspace<T>& work, double* F) const {
+        spread(x, work.query.row());
+        evaluate(x, work, false);
+        mix(work, F);
+        answer(F);
+    }
+
+    // The scores of all classes, made before it learned, are left in F.
+    template <class U>
+    void learn(const Row<U>& row, std::size_t y, double weight, double* F) {
+        const Query<T> x = work_.query.read(row);
+        const std::uint64_t rounds = common_->tally.rounds + 1;
+        spread(x, work_.query.row());
+        if (weight > 0.0) scale_.observe(work_.query.row(), rounds);
+        evaluate(x, work_, true);
+        mix(work_, F);
+        for (std::size_t r = 0; r < R_; ++r) f()[r] = F[r];
+        answer(F);
+        if (weight == 0.0) return;
+        const std::size_t target = course_->turned ? 1 - y : y;
+        const double loss = lesson(f(), target, slope());
+        this->record(largest(F) != y, weight * loss);
+        teach_experts(target, weight, rounds);
+        teach_mixture(weight);
+        watch(target, loss);
+        scale_.observe_square(work_.query.row(), rounds);
+        if (scale_.refresh(rounds)) {
+            pool_.refresh(scale_.zero());
+            measure();
+        }
+        if (owners() > 1 && rounds >= course_->next_review) review(rounds);
+    }
+
+    KernelReport report(std::size_t i) const {
+        return {mixture_.share(i), std::sqrt(norm2(i)), 0.0, frequencies(i), 0, 0, 0};
+    }
+
+    bool valid() const {
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        bool good = this->common_valid() && mixture_.valid() && scale_.valid() && linear_.finite() &&
+                    pool_.valid(owners()) && course_->reversal >= 0.0 && course_->reversal < infinity &&
+                    course_->surprise >= 0.0 && course_->surprise < infinity && course_->turned <= (R_ == 1);
+        for (std::size_t r = 0; r < R_; ++r) good = good && absolute(bias_[r]) < infinity;
+        for (std::size_t k = 0; k < config_.features; ++k) good = good && squares()[k] >= T(1);
+        for (std::size_t i = 0; i < K_; ++i)
+            good = good && experts_[i].squares >= 1.0 && experts_[i].squares < infinity && experts_[i].loss >= 0.0 &&
+                   experts_[i].loss < infinity && experts_[i].tiles == pool_.tiles_of(i) &&
+                   absolute(experts_[i].inverse_width) < infinity;
+        return good;
+    }
+
+  private:
+    using Learner<T>::K_;
+    using Learner<T>::common_;
+    using Learner<T>::config_;
+    using Learner<T>::work_;
+
+    static constexpr double rate_of_linear = 0.2, rate_of_waves = 0.5, most = 8.0, share_of_mixture = 0.3;
+    static constexpr std::uint64_t memory_of_loss = 1000, first_review = 100, longest_pause = 4096;
+    static constexpr std::size_t sparse_from = 64;
+
+    struct Expert {
+        double squares;        // 1 + sum of g_i^2; of the linear one, for its bias
+        double loss;           // mean of its own loss over the last `memory_of_loss` rows or so
+        double inverse_width;  // in the units of z
+        std::uint64_t tiles;   // that it owns
+    };
+
+    struct Course {
+        typename ColumnScale<T>::Pace pace;
+        double reversal, surprise;  // evidence that the stream has changed, see `watch`
+        std::uint64_t next_review;
+        std::uint64_t turned;  // 1 if the two classes have changed places
+    };
+
+    // Scratch: slopes of all experts; scores of the mixture, its slopes, and a third such row; one number for each
+    // expert and, behind it, room for the mixture's.
+    double* slopes_of(std::size_t i) { return scratch_ + i * R_; }
+    double* f() { return scratch_ + K_ * R_; }
+    double* slope() { return f() + R_; }
+    double* blend() { return slope() + R_; }
+    double* u() { return blend() + R_; }
+
+    T* squares() { return linear_.of(R_); }
+    const T* squares() const { return linear_.of(R_); }
+
+    // ---- scores -----------------------------------------------------------------------------------------------------
+
+    // The row as the caller gave it, dense.
+    void spread(const Query<T>& x, T* row) const {
+        if (!x.sparse) return;  // it is there already
+        std::memset(row, 0, config_.features * sizeof(T));
+        for (std::size_t n = 0; n < x.nonzeros; ++n) row[x.columns[n]] = x.values[n];
+    }
+
+    // Turns the row into z, and leaves s_ir in work.values[iR + r].
+    void evaluate(const Query<T>& x, Workspace<T>& work, bool to_learn) const {
+        T* z = work.query.row();
+        if (x.sparse)
+            scale_.apply(x, z);
+        else
+            scale_.apply(z);
+        for (std::size_t n = 0; n < K_ * R_; ++n) work.partial[n] = Pack<T>(T(0));
+        for (std::size_t r = 0; r < R_; ++r)
+            for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile)
+                work.partial[r] += linear_.pack(r, tile) * Pack<T>::load(z + tile * lanes_of<T>);
+        pool_.evaluate(x, z, scale_, [&](std::size_t i) { return experts_[i].inverse_width; }, work.partial, to_learn);
+        for (std::size_t n = 0; n < K_ * R_; ++n) {
+            const double s = sum(work.partial[n]) + (n < R_ ? bias_[n] : 0.0);
+            work.values[n] = larger(-most, smaller(most, s));
+        }
+    }
+
+    void mix(const Workspace<T>& work, double* F) const {
+        for (std::size_t r = 0; r < R_; ++r) F[r] = 0.0;
+        for (std::size_t i = 0; i < K_; ++i)
+            for (std::size_t r = 0; r < R_; ++r) F[r] += mixture_.weight(i) * work.values[i * R_ + r];
+    }
+
+    // From the R scores within to one for each class.
+    void answer(double* F) const {
+        if (R_ > 1) return;
+        const double half = course_->turned ? -0.5 * F[0] : 0.5 * F[0];
+        F[0] = -half;
+        F[1] = half;
+    }
+
+    // The first of several; but of two classes the second, as a difference of 0 means in the learners for two.
+    std::size_t largest(const double* F) const {
+        std::size_t best = 0;
+        for (std::size_t c = 1; c < config_.classes; ++c)
+            if (F[c] > F[best] || (config_.classes == 2 && F[c] == F[best])) best = c;
+        return best;
+    }
+
+    // ---- lessons ----------------------------------------------------------------------------------------------------
+
+    // The loss of R scores, and its slopes.
+    double lesson(const double* scores, std::size_t y, double* slopes) const {
+        if (R_ == 1) {
+            const LossPoint point = Logistic::at(scores[0], y == 1 ? 1.0 : -1.0);
+            slopes[0] = point.derivative;
+            return point.value;
+        }
+        double most_score = scores[0], total = 0.0;
+        for (std::size_t r = 1; r < R_; ++r) most_score = larger(scores[r], most_score);
+        for (std::size_t r = 0; r < R_; ++r) total += slopes[r] = exponential(scores[r] - most_score);
+        for (std::size_t r = 0; r < R_; ++r) slopes[r] = slopes[r] / total - (r == y ? 1.0 : 0.0);
+        return logarithm(total) + (most_score - scores[y]);
+    }
+
+    void teach_experts(std::size_t y, double weight, std::uint64_t rounds) {
+        const double recent = static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
+        for (std::size_t i = 0; i < K_; ++i) {
+            const double* s = work_.values + i * R_;
+            double* g = slopes_of(i);
+            experts_[i].loss += (lesson(s, y, g) - experts_[i].loss) / recent;
+            for (std::size_t r = 0; r < R_; ++r)
+                blend()[r] = (1.0 - share_of_mixture) * s[r] + share_of_mixture * f()[r];
+            lesson(blend(), y, g);
+            double square = 0.0;
+            for (std::size_t r = 0; r < R_; ++r) {
+                g[r] *= weight;
+                square += g[r] * g[r];
+            }
+            experts_[i].squares += square;
+            if (i == 0) step_linear(g, square);
+            const auto features = static_cast<double>(frequencies(i));
+            const double step = features > 0.0 ? rate_of_waves / std::sqrt(features * experts_[i].squares) : 0.0;
+            for (std::size_t r = 0; r < R_; ++r) g[r] *= step;
+        }
+        pool_.step(scratch_);
+    }
+
+    void step_linear(const double* g, double square) {
+        const T* z = work_.query.row();
+        const Pack<T> more(static_cast<T>(square));
+        for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile) {
+            const Pack<T> x = Pack<T>::load(z + tile * lanes_of<T>);
+            const Pack<T> total = linear_.pack(R_, tile) + more * (x * x);
+            total.store(squares() + tile * lanes_of<T>);
+            const Pack<T> step =
+                Pack<T>(static_cast<T>(rate_of_linear)) * x / square_root(larger(total, Pack<T>(T(1))));
+            for (std::size_t r = 0; r < R_; ++r)
+                (linear_.pack(r, tile) - step * Pack<T>(static_cast<T>(g[r])))
+                    .store(linear_.of(r) + tile * lanes_of<T>);
+        }
+        for (std::size_t r = 0; r < R_; ++r) bias_[r] -= rate_of_linear * g[r] / std::sqrt(experts_[0].squares);
+    }
+
+    void teach_mixture(double weight) {
+        for (std::size_t i = 0; i < K_; ++i) {
+            u()[i] = 0.0;
+            for (std::size_t r = 0; r < R_; ++r) u()[i] += weight * slope()[r] * work_.values[i * R_ + r];
+        }
+        mixture_.update(u(), u() + K_);
+    }
+
+    // ---- change -----------------------------------------------------------------------------------------------------
+
+    // Two running likelihood ratios against the mixture: of the classes having changed places, and of half as much
+    // confidence. While the mixture is right about its probabilities, one of them passes e^h in a given row with
+    // probability e^-h at most. A row adds at most 2 and 1, so that no single one decides.
+    void watch(std::size_t y, double loss) {
+        if (R_ == 1) {
+            const double margin = y == 1 ? f()[0] : -f()[0];
+            course_->reversal = larger(course_->reversal - larger(-2.0, smaller(2.0, margin)), 0.0);
+            if (course_->reversal > 20.0) {
+                course_->turned = 1 - course_->turned;
+                course_->reversal = course_->surprise = 0.0;
+                return;
+            }
+        }
+        for (std::size_t r = 0; r < R_; ++r) blend()[r] = 0.5 * f()[r];
+        const double relief = loss - lesson(blend(), y, slope());
+        course_->surprise = larger(course_->surprise + smaller(relief, 1.0), 0.0);
+        if (course_->surprise > 12.0) {
+            course_->surprise = 0.0;
+            hurry();
+        }
+    }
+
+    // Forgets how much was learned, but not what: steps are long again.
+    void hurry() {
+        constexpr double keep = 0.02;
+        mixture_.forget(keep);
+        for (std::size_t i = 0; i < K_; ++i) experts_[i].squares = larger(keep * experts_[i].squares, 1.0);
+        for (std::size_t k = 0; k < config_.features; ++k) squares()[k] = larger(T(keep) * squares()[k], T(1));
+    }
+
+    // ---- memory -----------------------------------------------------------------------------------------------------
+
+    void measure() {
+        const double unit = std::sqrt(scale_.square());
+        for (std::size_t i = 1; i < K_; ++i) experts_[i].inverse_width = 1.0 / (config_.kernels[i].parameter * unit);
+    }
+
+    // A width that owns tiles serves the next one too, so the last one needs none of its own.
+    std::size_t owners() const { return K_ > 1 ? K_ - 2 : 0; }
+    std::size_t frequencies(std::size_t i) const {
+        return (experts_[i].tiles + (i > 0 ? experts_[i - 1].tiles : 0)) * lanes_of<T>;
+    }
+
+    // Moves up to an eighth of the tiles towards shares that fall by e for every 5 % that an owner's loss is above the
+    // least; for more early on, when losses say little. Two thirds of that loss are its own, one the next width's,
+    // which it serves. If there are enough tiles every owner keeps one as a scout.
+    void review(std::uint64_t rounds) {
+        course_->next_review = rounds + 1 + smaller(rounds / 10, longest_pause);
+        const std::size_t tiles = pool_.tiles(), least = tiles >= 4 * owners() ? 1 : 0;
+        const double tolerance = 0.05 + 1.0 / std::sqrt(static_cast<double>(rounds));
+        const auto loss_of = [&](std::size_t i) { return (2.0 * experts_[i].loss + experts_[i + 1].loss) / 3.0; };
+        double best = loss_of(1), total = 0.0;
+        for (std::size_t i = 2; i <= owners(); ++i) best = smaller(loss_of(i), best);
+        best = larger(best, 1e-3);
+        for (std::size_t i = 1; i <= owners(); ++i)
+            total += u()[i] = exponential((1.0 - loss_of(i) / best) / tolerance);
+        for (std::size_t move = 0; move <= tiles / 8; ++move) {
+            std::size_t from = 0, to = 0;
+            double surplus = 1.0, deficit = 0.5;
+            for (std::size_t i = 1; i <= owners(); ++i) {
+                const double fair = u()[i] / total * static_cast<double>(tiles);
+                const double over = static_cast<double>(experts_[i].tiles) - larger(fair, static_cast<double>(least));
+                if (over >= surplus && experts_[i].tiles > least) surplus = over, from = i;
+                if (-over >= deficit) deficit = -over, to = i;
+            }
+            if (from == 0 || to == 0) return;
+            pool_.lend(from, to);
+            --experts_[from].tiles;
+            ++experts_[to].tiles;
+        }
+    }
+
+    double norm2(std::size_t i) const {
+        if (i > 0) return pool_.norm2(i);
+        double total = 0.0;
+        for (std::size_t r = 0; r < R_; ++r) {
+            total += bias_[r] * bias_[r];
+            for (std::size_t k = 0; k < config_.features; ++k)
+                total += static_cast<double>(linear_.of(r)[k]) * static_cast<double>(linear_.of(r)[k]);
+        }
+        return total;
+    }
+
+    std::size_t R_;  // functions of each expert
+    Course* course_ = nullptr;
+    Expert* experts_ = nullptr;
+    double* bias_ = nullptr;
+    NewtonMixture mixture_;
+    ColumnScale<T> scale_;
+    Coefficients<T> linear_;  // row r: function r; row R: sums of squares
+    FeaturePool<T> pool_;
+    double* scratch_ = nullptr;
+};
+
+POCKETKERNEL_END

@@ -1,0 +1,90 @@
+"""PocketClassifier: the learner to begin with."""
+
+from typing import Any
+
+from pocketkernel.kernels import Linear, gaussians
+from pocketkernel.learners._base import OnlineKernelClassifier
+from pocketkernel.learners._recipe import Recipe
+
+
+WIDTHS = gaussians([4.0, 2.0, 1.0, 0.5, 0.25, 0.125])
+"""Kernels side by side, their widths in units of the data's own scale."""
+
+ROOM = ((512, WIDTHS), (256, WIDTHS[1:5]), (128, WIDTHS[1:4]), (32, WIDTHS[2:4]), (0, ()))
+"""Which of them, by how many frequencies there is room for: the more, the more."""
+
+
+class PocketClassifier(OnlineKernelClassifier):
+    """A classifier for streams, in a fixed number of bytes, with nothing to tune.
+
+    Brings every column to one scale, from the rows seen so far; learns a linear model and random features of six
+    kernel widths side by side; mixes them by a Newton step, so that it is hardly worse than the best of them and often
+    better; and gives memory to the widths that predict well. When the stream changes it notices, and learns fast again.
+    Two classes or more. ``docs/pocket_classifier.md`` explains the design and what it guarantees.
+
+    Parameters
+    ----------
+    memory : int or str, default="64KiB"
+        Bytes that the learner may take, all in all, such as 65536 or "64KiB".
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of coefficients and arithmetic.
+    n_jobs : int, default=None
+        Most threads that score a block together; -1 stands for all cores, None for the environment's
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
+    random_state : int, NumPy generator or None, default=None
+        Seed of the frequencies.
+
+    Attributes
+    ----------
+    classes_ : array of the labels, in ascending order
+    budget_ : int
+        Frequencies that fit into the memory, over all widths.
+    kernel_weights_ : array
+        How much each expert counts in the mixture: the linear one first, then the widths.
+    diagnostics_, nbytes
+        See the properties. ``diagnostics_.stored`` has the frequencies of each width.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from pocketkernel import PocketClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = PocketClassifier(memory="64KiB", random_state=0)
+    >>> scores = model.predict_then_learn(X, y)  # answers every row before it sees the label
+    >>> bool((scores.argmax(axis=1) == y).mean() > 0.9)
+    True
+    >>> model.nbytes <= 64 * 1024
+    True
+    """
+
+    _learner = "pocket_classifier"
+    _multiclass = True
+    _budget_name = "features"
+    _smallest_budget = 0
+    _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
+
+    def __init__(
+        self,
+        *,
+        memory: int | str = "64KiB",
+        dtype: str = "float32",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.memory = memory
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _configure(self, recipe: Recipe, rows: int | None) -> None:
+        """It has no numbers of its own."""
+
+    def _fit_into(self, recipe: Recipe, memory: int) -> None:
+        """Choose the widths that there is room for, then the largest number of frequencies."""
+        for frequencies, widths in ROOM:
+            recipe.kernels = (Linear(), *widths)
+            self._set_budget(recipe, frequencies)
+            if recipe.size()[0] <= memory:
+                break
+        if len(recipe.kernels) > 1 or self._try_budget(recipe, 0) > memory:
+            super()._fit_into(recipe, memory)
