@@ -1,4 +1,4 @@
-# make run     set up a local environment and stream the embedded data sets through M-OMD-S
+# make run     set up a local environment and stream the embedded data sets through PocketClassifier
 # make test    all tests, Python and C++
 # make lint    ruff, mypy and clang-format
 # make bench   what a round costs, against a bare pass and against peers, and through each API

@@ -8,7 +8,7 @@ import pytest
 
 from pocketkernel.cli import demo, main
 
-LEARNERS = ("M-OMD-S", "M-OMD-H", "LKMBooks", "Raker", "linear model", "always the majority")
+LEARNERS = ("PocketClassifier", "M-OMD-S", "M-OMD-H", "LKMBooks", "Raker", "linear model", "always the majority")
 
 
 @pytest.fixture
@@ -35,11 +35,11 @@ def test_demo_shows_both_streams(show):
     assert max(map(len, text.splitlines())) <= 80
     for name in LEARNERS:
         assert len(table_rows(text, name)) == 2, name
-    for name in LEARNERS[:4]:
+    for name in LEARNERS[:5]:
         assert all(int(nbytes.replace(",", "")) <= 65536 for _, nbytes, _ in table_rows(text, name))
     assert re.findall(r"^ +([\d,]+) rows .*rows/s", text, flags=re.MULTILINE) == ["2,500", "5,000", "7,500", "10,000"]
-    assert text.count("Fewest mistakes: M-OMD-S") == 2
-    assert "width 1, which is the one that made the stream." in " ".join(text.split())
+    assert text.count("Fewest mistakes: PocketClassifier") == 2
+    assert "gaussian 1, which is the one that made the stream." in " ".join(text.split())
 
 
 def test_a_terminal_is_redrawn(show, monkeypatch):

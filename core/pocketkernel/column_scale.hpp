@@ -1,10 +1,12 @@
 // ColumnScale: brings every column to the same size, from rows seen before, and tames its outliers.
 //
 //   m_k, v_k   running mean and variance of column k; beyond `window` rows the oldest fade
+//   h_k        running median of |x_k - m_k| over rows where x_k is not 0; what is farther than 32 h_k from the mean
+//              counts as that far, so that no outlier can drown a column
 //   z_k        2 asinh((x_k - m_k) / (2 sqrt(v_k))), so that 1 deviation is 1 and 1000 are 14; 0 in a constant column
 //
-// The m_k and v_k that z is made with are refreshed after every sixteenth part more of rows and stand still between,
-// so that what is derived from them may be kept.
+// Where rows may be sparse, z is made with m_k and v_k as they were at the last refresh, after every sixteenth part
+// more of rows: what is derived from them can be kept for as long.
 #pragma once
 
 #include "arena.hpp"
@@ -29,8 +31,9 @@ class ColumnScale {
         : columns_(columns),
           mean_(arena.take<T>(columns)),
           variance_(arena.take<T>(columns)),
-          centre_(arena.take<T>(columns)),
-          factor_(arena.take<T>(columns)),
+          usual_(arena.take<T>(columns)),
+          centre_(may_be_sparse ? arena.take<T>(columns) : mean_),
+          spread_(may_be_sparse ? arena.take<T>(columns) : variance_),
           zero_(may_be_sparse ? arena.take<T>(columns) : nullptr),
           pace_(pace) {}
 
@@ -39,13 +42,21 @@ class ColumnScale {
         pace_->next = 1;
     }
 
-    // Takes a dense row into the running means and variances. It is row number `rounds`, from 1 on.
+    // Takes a dense row into the running figures. It is row number `rounds`, from 1 on.
     void observe(const T* x, std::uint64_t rounds) {
         const double share = 1.0 / static_cast<double>(rounds < window ? rounds : window);
-        const Pack<T> rate(static_cast<T>(share)), rest(static_cast<T>(1.0 - share));
+        const Pack<T> rate(static_cast<T>(share)), rest(static_cast<T>(1.0 - share)), nothing(T(0));
+        const T step = rounds < 64 ? T(0.125) : T(0.015625);
+        const Pack<T> up(T(1) + step), down(T(1) - step), far(T(32));
         for (std::size_t k = 0; k < columns_; k += lanes_of<T>) {
-            const Pack<T> mean = Pack<T>::load(mean_ + k), variance = Pack<T>::load(variance_ + k);
-            const Pack<T> away = Pack<T>::load(x + k) - mean;
+            const Pack<T> value = Pack<T>::load(x + k), mean = Pack<T>::load(mean_ + k);
+            const Pack<T> variance = Pack<T>::load(variance_ + k), usual = Pack<T>::load(usual_ + k);
+            const Pack<T> size = absolute(value - mean);
+            const Pack<T> moved = select(usual == nothing, size, usual * select(usual < size, up, down));
+            const Pack<T> now = select(value == nothing, usual, select(size == nothing, usual, moved));
+            const Pack<T> limit = far * larger(now, usual);
+            const Pack<T> away = larger(nothing - limit, smaller(value - mean, limit));
+            now.store(usual_ + k);
             (mean + away * rate).store(mean_ + k);
             (variance + (away * away * rest - variance) * rate).store(variance_ + k);
         }
@@ -74,16 +85,16 @@ class ColumnScale {
             (sum(squares) - pace_->running_square) / static_cast<double>(rows < window ? rows : window);
     }
 
-    // Whether it was time to refresh, and z is another one from now on.
+    // Whether it was time to refresh; then z may be another one from now on.
     bool refresh(std::uint64_t rounds) {
         if (rounds < pace_->next) return false;
         const std::uint64_t rows = rounds < window ? rounds : window;
         pace_->next = rounds + 1 + rows / 16;
         pace_->square = pace_->running_square;
-        for (std::size_t k = 0; k < columns_; ++k) {
+        for (std::size_t k = 0; zero_ && k < columns_; ++k) {
             centre_[k] = mean_[k];
-            factor_[k] = variance_[k] > T(0) ? T(1) / std::sqrt(variance_[k]) : T(0);
-            if (zero_) zero_[k] = scaled(k, T(0));
+            spread_[k] = variance_[k];
+            zero_[k] = scaled(k, T(0));
         }
         return true;
     }
@@ -92,8 +103,8 @@ class ColumnScale {
         bool good = pace_->square > 0.0 && pace_->running_square > 0.0 &&
                     pace_->square + pace_->running_square < std::numeric_limits<double>::infinity();
         for (std::size_t k = 0; k < columns_; ++k)
-            good = good && finite(mean_[k]) && finite(centre_[k]) && finite(variance_[k]) && finite(factor_[k]) &&
-                   (!zero_ || finite(zero_[k])) && variance_[k] >= T(0) && factor_[k] >= T(0);
+            good = good && finite(mean_[k]) && finite(centre_[k]) && size(variance_[k]) && size(spread_[k]) &&
+                   size(usual_[k]) && (!zero_ || finite(zero_[k]));
         return good;
     }
 
@@ -101,10 +112,12 @@ class ColumnScale {
     static constexpr std::uint64_t head_start = 10;  // rows for which |z|^2 counts as the number of columns
 
     static bool finite(T value) { return absolute(value) < std::numeric_limits<T>::infinity(); }
+    static bool size(T value) { return finite(value) && value >= T(0); }
     static std::size_t at(const Query<T>& q, std::size_t n) { return static_cast<std::size_t>(q.columns[n]); }
 
     T scaled(std::size_t k, T x) const {
-        const double v = static_cast<double>((x - centre_[k]) * factor_[k]);
+        if (!(spread_[k] > T(0))) return T(0);
+        const double v = static_cast<double>((x - centre_[k]) / std::sqrt(spread_[k]));
         const double a = smaller(0.5 * absolute(v), 1e15);
         const double z = 2.0 * logarithm(a + std::sqrt(a * a + 1.0));
         return static_cast<T>(v < 0.0 ? -z : z);
@@ -113,8 +126,9 @@ class ColumnScale {
     std::size_t columns_ = 0;
     T* mean_ = nullptr;
     T* variance_ = nullptr;
-    T* centre_ = nullptr;  // mean and 1 / deviation as of the last refresh
-    T* factor_ = nullptr;
+    T* usual_ = nullptr;   // h
+    T* centre_ = nullptr;  // mean and variance that z is made with
+    T* spread_ = nullptr;
     T* zero_ = nullptr;  // z of x_k = 0, if rows may be sparse
     Pace* pace_ = nullptr;
 };

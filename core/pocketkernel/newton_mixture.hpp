@@ -2,7 +2,7 @@
 //
 //   F    sum_i w_i s_i                            the combined score
 //   u    gradient of the loss of F in w
-//   A    keep A + (1 - keep) ridge I + u u'       keep = 1 - 1/2000
+//   A    keep A + (1 - keep) ridge I + u u'       keep = 1 - 1/5000
 //   w    w - A^-1 u
 #pragma once
 
@@ -27,16 +27,9 @@ class NewtonMixture {
 
     double weight(std::size_t i) const { return weights_[i]; }
 
-    // How much expert i counts: the share of |w_i|.
-    double share(std::size_t i) const {
-        double total = 0.0;
-        for (std::size_t j = 0; j < experts_; ++j) total += absolute(weights_[j]);
-        return total > 0.0 ? absolute(weights_[i]) / total : 1.0 / static_cast<double>(experts_);
-    }
-
     // Takes the gradient u, and leaves the step in it. Scratch has room for `doubles(experts)`.
     void update(double* u, double* scratch) {
-        forget(1.0 - 1.0 / 2000.0);
+        forget(1.0 - 1.0 / 5000.0);
         for (std::size_t i = 0; i < experts_; ++i)
             for (std::size_t j = 0; j <= i; ++j) A_[place(i, j)] += u[i] * u[j];
         factorise(scratch);

@@ -72,7 +72,6 @@ class PocketClassifier : public Learner<T> {
     double frequency(std::size_t j, std::size_t k) const { return pool_.frequency(j, k); }
 
     void score(const Query<T>& x, Workspace<T>& work, double* F) const {
-        spread(x, work.query.row());
         evaluate(x, work, false);
         mix(work, F);
         answer(F);
@@ -83,8 +82,6 @@ class PocketClassifier : public Learner<T> {
     void learn(const Row<U>& row, std::size_t y, double weight, double* F) {
         const Query<T> x = work_.query.read(row);
         const std::uint64_t rounds = common_->tally.rounds + 1;
-        spread(x, work_.query.row());
-        if (weight > 0.0) scale_.observe(work_.query.row(), rounds);
         evaluate(x, work_, true);
         mix(work_, F);
         for (std::size_t r = 0; r < R_; ++r) f()[r] = F[r];
@@ -97,6 +94,8 @@ class PocketClassifier : public Learner<T> {
         teach_mixture(weight);
         watch(target, loss);
         scale_.observe_square(work_.query.row(), rounds);
+        spread(work_.query.read(row), work_.query.row());
+        scale_.observe(work_.query.row(), rounds);
         if (scale_.refresh(rounds)) {
             pool_.refresh(scale_.zero());
             measure();
@@ -104,8 +103,12 @@ class PocketClassifier : public Learner<T> {
         if (owners() > 1 && rounds >= course_->next_review) review(rounds);
     }
 
+    // An expert's weight is its share in the mixture's norm.
     KernelReport report(std::size_t i) const {
-        return {mixture_.share(i), std::sqrt(norm2(i)), 0.0, frequencies(i), 0, 0, 0};
+        double total = 0.0;
+        for (std::size_t j = 0; j < K_; ++j) total += pull(j);
+        const double weight = total > 0.0 ? pull(i) / total : 1.0 / static_cast<double>(K_);
+        return {weight, std::sqrt(norm2(i)), 0.0, frequencies(i), 0, 0, 0};
     }
 
     bool valid() const {
@@ -128,7 +131,7 @@ class PocketClassifier : public Learner<T> {
     using Learner<T>::config_;
     using Learner<T>::work_;
 
-    static constexpr double rate_of_linear = 0.2, rate_of_waves = 0.5, most = 8.0, share_of_mixture = 0.3;
+    static constexpr double rate_of_linear = 0.1, rate_of_waves = 0.5, most = 8.0, share_of_mixture = 0.3;
     static constexpr std::uint64_t memory_of_loss = 1000, first_review = 100, longest_pause = 4096;
     static constexpr std::size_t sparse_from = 64;
 
@@ -159,7 +162,7 @@ class PocketClassifier : public Learner<T> {
 
     // ---- scores -----------------------------------------------------------------------------------------------------
 
-    // The row as the caller gave it, dense.
+    // The row as the caller gave it, dense, in place of z.
     void spread(const Query<T>& x, T* row) const {
         if (!x.sparse) return;  // it is there already
         std::memset(row, 0, config_.features * sizeof(T));
@@ -342,6 +345,8 @@ class PocketClassifier : public Learner<T> {
             ++experts_[to].tiles;
         }
     }
+
+    double pull(std::size_t i) const { return absolute(mixture_.weight(i)) * std::sqrt(norm2(i)); }
 
     double norm2(std::size_t i) const {
         if (i > 0) return pool_.norm2(i);

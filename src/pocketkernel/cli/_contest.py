@@ -5,7 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, Raker, gaussians
+from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, PocketClassifier, Raker, gaussians
 from pocketkernel.evaluate import Majority, OnlineLinear, Progress, progressive
 from pocketkernel.stream import digits, known_kernel
 
@@ -65,10 +65,11 @@ class Contestant:
 
 
 def contestants(stream: Stream, memory: str, seed: int) -> list[Contestant]:
-    """M-OMD-S, the other learners, the baselines. Learners that plan for a number of rounds are told it."""
+    """PocketClassifier, the paper's learners, the baselines. Learners that plan for a number of rounds are told it."""
     common: dict[str, Any] = {"kernels": KERNELS, "memory": memory, "random_state": seed}
     rounds = len(stream.y)
     everyone = [
+        Contestant("PocketClassifier", PocketClassifier(memory=memory, random_state=seed), "frequencies"),
         Contestant("M-OMD-S", MOMDS(**common), "rows"),
         Contestant("M-OMD-H", MOMDH(horizon=rounds, **common), "rows per kernel"),
         Contestant("LKMBooks", LKMBooks(horizon=rounds, **common), "rows"),

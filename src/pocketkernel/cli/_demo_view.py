@@ -7,16 +7,17 @@ from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from pocketkernel.cli._contest import KERNELS, Contestant, Stream
+from pocketkernel.cli._contest import Contestant, Stream
 from pocketkernel.evaluate import Progress
+from pocketkernel.evaluate.record import kernel_names
 
 
 def panel(learner: Contestant, stream: Stream, progress: Progress, allowed: int) -> Panel:
     """Show a learner on its way through a stream, in at most `allowed` bytes."""
     rounds, used = len(stream.y), learner.model.nbytes
     grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="cyan", width=14)
-    grid.add_column(width=32)
+    grid.add_column(style="cyan", width=16)
+    grid.add_column(width=30)
     grid.add_column(justify="right", width=22)
     grid.add_row("rounds", _bar(progress.rows / rounds), f"{progress.rows:,} of {rounds:,}")
     grid.add_row("bytes", _bar(used / allowed), f"{used:,} of {allowed:,}")
@@ -24,17 +25,17 @@ def panel(learner: Contestant, stream: Stream, progress: Progress, allowed: int)
     grid.add_row("mistakes", "since the start", f"[bold]{progress.mistake_rate:.1%}[/]")
     grid.add_row("", f"in the last {progress.window_rows:,} rounds", f"{progress.window_mistake_rate:.1%}")
     grid.add_row("kernel weights")
-    for kernel, weight in zip(KERNELS, learner.model.kernel_weights_, strict=True):
-        grid.add_row(f"  width {kernel.width:g}", _bar(weight), f"{weight:.3f}")
+    for name, weight in zip(kernel_names(learner.model), learner.model.kernel_weights_, strict=True):
+        grid.add_row(f"  {name}", _bar(weight), f"{weight:.3f}")
     return Panel(grid, title=f"[bold]{learner.name}[/] | {stream.title}", title_align="left", width=78)
 
 
 def line(learner: Contestant, progress: Progress) -> str:
     """Say the same in a few words, for where nothing can be redrawn."""
-    width, weight = _heaviest(learner)
+    name, weight = _heaviest(learner)
     return (
         f"{progress.rows:>10,} rows  {progress.mistake_rate:>5.1%} mistakes  {progress.rows_per_second:>9,.0f} rows/s  "
-        f"{learner.model.nbytes:,} bytes  width {width:g}: {weight:.2f}"
+        f"{name}: {weight:.2f}"
     )
 
 
@@ -59,25 +60,25 @@ def table(contestants: Sequence[Contestant]) -> Table:
 
 def verdict(contestants: Sequence[Contestant], stream: Stream) -> str:
     """Say what the table shows."""
-    learner, *_, linear, _ = contestants
+    learner, chooser, *_, linear, _ = contestants
     rates = {one.name: one.progress.mistake_rate for one in contestants if one.progress}
     best = min(rates, key=rates.__getitem__)
     other = learner.name if best == linear.name else linear.name
-    width, weight = _heaviest(learner)
-    made = ""
-    if stream.kernel:
-        made = f", which {'is' if width == stream.kernel.width else 'is not'} the one that made the stream"
-    sentences = [
-        f"Fewest mistakes: {best}, {rates[best]:.1%}; {other}: {rates[other]:.1%}.",
-        f"{learner.name} gives its largest weight, {weight:.2f}, to the kernel of width {width:g}{made}.",
-    ]
+    sentences = [f"Fewest mistakes: {best}, {rates[best]:.1%}; {other}: {rates[other]:.1%}."]
+    if chooser.progress:
+        name, weight = _heaviest(chooser)
+        made = ""
+        if stream.kernel:
+            true = f"{stream.kernel.family} {stream.kernel.parameter:g}"
+            made = f", which {'is' if name == true else 'is not'} the one that made the stream"
+        sentences.append(f"{chooser.name} gives its largest weight, {weight:.2f}, to the kernel {name}{made}.")
     return "\n".join(sentences + [f"{one.name} is left out: {one.refusal}" for one in contestants if one.refusal])
 
 
-def _heaviest(learner: Contestant) -> tuple[float, float]:
-    """Width and weight of the kernel with the largest weight."""
+def _heaviest(learner: Contestant) -> tuple[str, float]:
+    """Name and weight of the kernel with the largest weight."""
     weights = learner.model.kernel_weights_
-    return KERNELS[weights.argmax()].width, weights.max()
+    return kernel_names(learner.model)[weights.argmax()], weights.max()
 
 
 def _bar(share: float) -> ProgressBar:

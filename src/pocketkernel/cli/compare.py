@@ -19,8 +19,8 @@ from pocketkernel.experiments.compare import compare as compare_all
 from pocketkernel.report import Spread
 from pocketkernel.stream import Skipped, gather, open_stream
 
-Learner = Literal["momds", "momdh", "lkmbooks", "raker"]
-Peer = Literal["river-logistic", "river-tree", "sgd", "rbf-sgd", "none"]
+Learner = Literal["pocket", "momds", "momdh", "lkmbooks", "raker"]
+Peer = Literal["river-logistic", "river-tree", "river-forest", "sgd", "rbf-sgd", "none"]
 
 
 def compare(

@@ -1,4 +1,4 @@
-"""`pocketkernel demo`: two streams through M-OMD-S, live, and then through everything else."""
+"""`pocketkernel demo`: two streams through PocketClassifier, live, and then through everything else."""
 
 from typing import Annotated
 
@@ -16,10 +16,10 @@ Rows = Annotated[int, Parameter(validator=at_least(1))]
 
 
 def demo(*, memory: str = "64KiB", rows: Rows = 1_000_000, seed: Seed = 0) -> None:
-    """Watch M-OMD-S learn within a byte budget, then compare it with others.
+    """Watch PocketClassifier learn within a byte budget, then compare it with others.
 
-    Streams scikit-learn's digits and a generated stream, whose best kernel is known, through M-OMD-S and compares it
-    with three other kernel learners, a linear model and always the majority. Downloads nothing.
+    Streams scikit-learn's digits and a generated stream, whose best kernel is known, through PocketClassifier and
+    compares it with the paper's four learners, a linear model and always the majority. Downloads nothing.
 
     Parameters
     ----------

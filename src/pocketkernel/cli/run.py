@@ -27,7 +27,7 @@ STREAM = Group("Stream", sort_key=1)
 
 def run(
     *files: File,
-    learner: Annotated[str, Parameter(group="Learner")] = "momds",
+    learner: Annotated[str, Parameter(group="Learner")] = "pocket",
     learning: Learning = Learning(),  # noqa: B008  (frozen)
     scale: Annotated[Scale, Parameter(group=STREAM)] = "none",
     permute: Annotated[Seed | None, Parameter(group=STREAM)] = None,
@@ -51,7 +51,7 @@ def run(
     files
         Files, globs, or - for standard input; plain, or compressed by gzip, bzip2 or xz.
     learner
-        momds, momdh, lkmbooks, raker, or multiclassmomds for more than two classes.
+        pocket; or one of the paper's: momds, momdh, lkmbooks, raker, multiclassmomds for more than two classes.
     scale
         Scale each column by the rows before.
     permute

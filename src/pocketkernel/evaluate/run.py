@@ -48,18 +48,18 @@ class RunError(ValueError):
 
 
 def learner_class(name: str) -> Any:
-    """The class of a learner by its name, in small or capital letters, with or without hyphens.
+    """The class of a learner by its name, in small or capital letters, with or without hyphens and "classifier".
 
     Examples
     --------
-    >>> learner_class("m-omd-s").__name__
-    'MOMDS'
+    >>> learner_class("m-omd-s").__name__, learner_class("pocket").__name__
+    ('MOMDS', 'PocketClassifier')
     """
-    plain = name.lower().replace("-", "").replace("_", "")
-    for known in learners.__all__:
-        if known.lower() == plain:
-            return getattr(learners, known)
-    raise ValueError(f"learner={name!r} is unknown: use one of {', '.join(sorted(learners.__all__)).lower()}.")
+    plain = name.lower().replace("-", "").replace("_", "").removesuffix("classifier")
+    known = {each.lower().removesuffix("classifier"): each for each in learners.__all__}
+    if plain not in known:
+        raise ValueError(f"learner={name!r} is unknown: use one of {', '.join(sorted(known))}.")
+    return getattr(learners, known[plain])
 
 
 # ---- what was asked for ---------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ class Job:
     ----------
     source : path, glob, list of paths, "-" or binary file
         What to read.
-    learner : str, default="momds"
+    learner : str, default="pocket"
         Name of a learner, in small or capital letters.
     parameters : dict
         Of its constructor.
@@ -101,7 +101,7 @@ class Job:
     """
 
     source: Source
-    learner: str = "momds"
+    learner: str = "pocket"
     parameters: dict[str, Any] = field(default_factory=dict)
     reading: dict[str, Any] = field(default_factory=dict)
     scale: str | None = None
@@ -346,7 +346,7 @@ class Run:
             shown = ", ".join(map(plain_label, self._classes[:5])) + (" ..." if len(self._classes) > 5 else "")
             raise ValueError(
                 f"{type(self.model).__name__} tells two classes apart, and there are {len(self._classes)}: {shown}; "
-                "use learner=multiclassmomds."
+                "use learner=pocket or multiclassmomds."
             )
 
     def _tell_horizon(self) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sklearn.kernel_approximation import RBFSampler  # type: ignore[import-untyped, unused-ignore]
 from sklearn.linear_model import SGDClassifier  # type: ignore[import-untyped, unused-ignore]
 
-from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, Raker
+from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
 from pocketkernel._optional import optional
 from pocketkernel.evaluate import Record, Recorder, progressive, settings_of
 from pocketkernel.experiments.outputs import write_outputs
@@ -131,7 +131,7 @@ def compare(
     X: Any,
     y: Any,
     *,
-    learners: Sequence[str] = ("momds", "momdh", "lkmbooks", "raker"),
+    learners: Sequence[str] = ("pocket", "momds", "momdh", "lkmbooks", "raker"),
     peers: Sequence[str] | None = None,
     memory: int | str = "64KiB",
     permutations: int = 5,
@@ -319,6 +319,10 @@ def _table(
 # ---- learners --------------------------------------------------------------------------------------------------------
 
 
+def _pocket(task: Task) -> Any:
+    return PocketClassifier(memory=task.memory, random_state=task.seed, n_jobs=1)
+
+
 def _momds(task: Task) -> Any:
     common: dict[str, Any] = {"memory": task.memory, "random_state": task.seed, "n_jobs": 1}
     return MOMDS(**common) if task.classes == 2 else MulticlassMOMDS(**common)
@@ -337,6 +341,7 @@ def _raker(task: Task) -> Any:
 
 
 LEARNERS = {
+    "pocket": Contestant("PocketClassifier", _pocket),
     "momds": Contestant("M-OMD-S", _momds),
     "momdh": Contestant("M-OMD-H", _momdh, two_classes=True),
     "lkmbooks": Contestant("LKMBooks", _lkm_books, two_classes=True),
@@ -429,6 +434,10 @@ def _river_tree(task: Task) -> Any:
     return _River(optional("river.tree", "the peer", "river").HoeffdingAdaptiveTreeClassifier(seed=task.seed))
 
 
+def _river_forest(task: Task) -> Any:
+    return _River(optional("river.forest", "the peer", "river").ARFClassifier(seed=task.seed))
+
+
 def _sgd(task: Task) -> Any:
     return _Sgd(SGDClassifier(loss="log_loss", random_state=task.seed))
 
@@ -445,6 +454,7 @@ PEERS = {
         "River LogisticRegression, StandardScaler", _river_logistic, "by River", needs="river"
     ),
     "river-tree": Contestant("River HoeffdingAdaptiveTree", _river_tree, "by River", needs="river"),
+    "river-forest": Contestant("River AdaptiveRandomForest", _river_forest, "by River", needs="river"),
     "sgd": Contestant("SGDClassifier", _sgd, "pickled"),
     "rbf-sgd": Contestant("RBFSampler, SGDClassifier", _rbf_sgd, "pickled"),
 }

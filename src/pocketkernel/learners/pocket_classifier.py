@@ -6,7 +6,6 @@ from pocketkernel.kernels import Linear, gaussians
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._recipe import Recipe
 
-
 WIDTHS = gaussians([4.0, 2.0, 1.0, 0.5, 0.25, 0.125])
 """Kernels side by side, their widths in units of the data's own scale."""
 

@@ -1,0 +1,315 @@
+"""PocketClassifier beside the paper's learners and peers: mistakes, bytes, robustness, cost and calibration.
+
+    python benchmarks/pocket.py [table] [curve] [robust] [cost] [calibration] [--permutations 10] [--data NAME ...]
+
+Raw files, float32, nobody is tuned for a data set. `table` gives every learner the bytes that M-OMD-S takes with B = 400
+on that data set. Data: $POCKETKERNEL_DATA, then ../shared/data; data sets whose file is missing are left out.
+"""
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from datasets import NAMES, load, load_sparse, missing
+from pocketkernel import MOMDH, MOMDS, PocketClassifier, Raker
+from pocketkernel.evaluate import OnlineLinear
+from pocketkernel.experiments.compare import PEERS, Task
+from pocketkernel.stream import known_kernel
+
+LIMITS = {
+    "mushrooms": 0.36, "phishing": 6.0, "magic04": 14.9, "a9a": 15.5, "w8a": 1.70, "SUSY": 21.0, "ijcnn1": 3.2,
+    "cod-rna": 3.65,
+}  # fmt: skip
+DENSE_FROM = 0.25
+SLOW_ROWS = {"river-tree": 5000, "river-forest": 2000}
+"""Rows of the first permutation that the slow peers get."""
+LINEAR_ROWS, LINEAR_PERMUTATIONS = 20_000, 2
+SMALL = ("magic04", "SUSY", "ijcnn1", "cod-rna")
+
+
+def rows_of(name: str, seed: int):
+    """A data set in the order of a permutation, in float32: dense, or CSR where most values are zero."""
+    X, y = load_sparse(name)
+    X = load(name)[0].astype(np.float32) if X.nnz > DENSE_FROM * np.prod(X.shape) else X.astype(np.float32)
+    order = np.random.default_rng(seed).permutation(len(y))
+    return X[order], y[order]
+
+
+def budget(name: str) -> int:
+    """Bytes of M-OMD-S with B = 400."""
+    return MOMDS.plan(load_sparse(name)[0].shape[1], budget=400).nbytes
+
+
+def wrong(scores, y):
+    return (np.asarray(scores) >= 0) != (y > 0)
+
+
+def stream(model, X, y):
+    """Scores made before the labels, and microseconds per row of this thread."""
+    start = time.thread_time()
+    scores = model.predict_then_learn(X, y, classes=[-1, 1])
+    return scores, 1e6 * (time.thread_time() - start) / len(y)
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+
+def contestants(name: str, rows: int, features: int, memory: int) -> Iterator[tuple[str, Callable, int, int]]:
+    """Name, maker by seed, rows (0 for all) and permutations (0 for all)."""
+    common = {"memory": memory, "n_jobs": 1}
+    yield "PocketClassifier", lambda seed: PocketClassifier(random_state=seed, **common), 0, 0
+    yield "M-OMD-S", lambda seed: MOMDS(random_state=seed, **common), 0, 0
+    yield "M-OMD-H", lambda seed: MOMDH(random_state=seed, horizon=rows, **common), 0, 0
+    yield "Raker", lambda seed: Raker(random_state=seed, **common), 0, 0
+    yield "linear online", lambda seed: OnlineLinear(), LINEAR_ROWS, LINEAR_PERMUTATIONS
+    for key, most in SLOW_ROWS.items():
+        task = lambda seed: Task(rows, features, np.array([-1, 1]), memory, seed)  # noqa: E731
+        yield PEERS[key].name, lambda seed, key=key, task=task: PEERS[key].make(task(seed)), most, 1
+
+
+def table(names: list[str], permutations: int) -> bool:
+    """Mistakes of everyone at the same bytes."""
+    good = True
+    print(f"\nMean mistakes in %, progressive, {permutations} permutations; memory: bytes of M-OMD-S with B = 400.")
+    print(
+        f"Fewer rows: linear online (plain NumPy, any memory) {LINEAR_ROWS:,} rows, {LINEAR_PERMUTATIONS} permutations;"
+    )
+    print(
+        "River's tree and forest (any memory) as stated, one permutation; in brackets PocketClassifier on those rows.\n"
+    )
+    print("| data set | learner | rows | permutations | mistakes % | bytes | µs per row | limit |")
+    print("|---|---|--:|--:|--:|--:|--:|---|")
+    for name in names:
+        memory = budget(name)
+        pocket: list[np.ndarray] = []
+        total, features = load_sparse(name)[0].shape
+        for who, make, most, times in contestants(name, total, features, memory):
+            rates, micros, nbytes, same = [], [], 0, []
+            for seed in range(times or permutations):
+                X, y = rows_of(name, seed)
+                X, y = (X[:most], y[:most]) if most else (X, y)
+                if who == "linear online" and not isinstance(X, np.ndarray):
+                    X = X.toarray()
+                model = make(seed)
+                scores, cost = stream(model, X, y)
+                mistakes = wrong(scores, y)
+                if who == "PocketClassifier":
+                    pocket.append(mistakes)
+                rates.append(100 * mistakes.mean())
+                same.append(100 * pocket[seed][: len(y)].mean())
+                micros.append(cost)
+                nbytes = model.nbytes
+            limit = ""
+            if who == "PocketClassifier":
+                kept = np.mean(rates) <= LIMITS[name] and nbytes <= memory
+                limit = f"{LIMITS[name]:g}: {'kept' if kept else 'MISSED'}"
+                good &= kept
+            beside = f" ({np.mean(same):.2f})" if most else ""
+            print(
+                f"| {name} | {who} | {min(most or total, total):,} | {times or permutations} | {np.mean(rates):.3f}{beside} "
+                f"| {nbytes:,} | {np.mean(micros):.2f} | {limit} |",
+                flush=True,
+            )
+    return good
+
+
+# ---- mistakes against bytes ------------------------------------------------------------------------------------------
+
+
+def curve(names: list[str], permutations: int) -> bool:
+    """Mistakes against bytes; each more memory may cost at most 2 % of the mistakes, noise."""
+    good = True
+    sizes = [1024 * 2**n for n in range(1, 11)]
+    print(
+        f"\nMistakes in % against bytes, PocketClassifier, {permutations} permutations. Linear: its linear part alone.\n"
+    )
+    print("| data set | linear | " + " | ".join(f"{size // 1024} KiB" for size in sizes) + " | |")
+    print("|---|--:|" + "--:|" * len(sizes) + "---|")
+    for name in names:
+        line = []
+        linear = []
+        for seed in range(permutations):
+            X, y = rows_of(name, seed)
+            least = 0
+            while True:
+                try:
+                    smallest = PocketClassifier.plan(X.shape[1], memory=1024 + 64 * least)
+                    break
+                except ValueError:
+                    least += 1
+            model = PocketClassifier(memory=smallest.nbytes, random_state=seed)
+            linear.append(100 * wrong(stream(model, X, y)[0], y).mean())
+        for size in sizes:
+            rates = []
+            for seed in range(permutations):
+                X, y = rows_of(name, seed)
+                rates.append(100 * wrong(stream(PocketClassifier(memory=size, random_state=seed), X, y)[0], y).mean())
+            line.append(np.mean(rates))
+        falls = all(b <= 1.02 * a for a, b in zip(line, line[1:])) and line[-1] < line[0]
+        not_worse = line[1] <= np.mean(linear) + 1e-9
+        good &= falls and not_worse
+        verdict = f"{'falls' if falls else 'RISES'}; 4 KiB {'not worse' if not_worse else 'WORSE'} than linear"
+        print(
+            f"| {name} | {np.mean(linear):.2f} | " + " | ".join(f"{rate:.2f}" for rate in line) + f" | {verdict} |",
+            flush=True,
+        )
+    return good
+
+
+# ---- robustness ------------------------------------------------------------------------------------------------------
+
+
+def robust(names: list[str], permutations: int) -> bool:
+    """What unkind streams do to the mistakes of magic04, or of a generated stream if that file is missing."""
+    name = "magic04"
+    X, y = rows_of(name, 0) if not missing([name]) else known_kernel(20_000, seed=0)
+    X = np.asarray(X, dtype=float)
+    rng = np.random.default_rng(0)
+    half, noise = len(y) // 2, rng.random(len(y)) < 0.1
+    heavy = X.copy()
+    heavy[:, ::2] *= np.exp(2 * rng.standard_normal((len(y), 1)))
+    outliers = X.copy()
+    outliers[rng.random(X.shape) < 0.001] *= 1e6
+    sorted_ = np.argsort(y, kind="stable")
+    flipped = np.where(np.arange(len(y)) < half, y, -y)
+    streams = {
+        "as it is": (X, y),
+        "columns times 1e-6 ... 1e6": (X * 10.0 ** np.linspace(-6, 6, X.shape[1]), y),
+        "0.1 % of values times 1e6": (outliers, y),
+        "half of the columns times exp(2 N(0, 1)), row by row": (heavy, y),
+        "as many constant columns": (np.hstack([X, np.full_like(X, 3.7)]), y),
+        "10 % of labels wrong": (X, np.where(noise, -y, y)),
+        "labels flipped half-way": (X, flipped),
+        "sorted by class": (X[sorted_], y[sorted_]),
+    }
+    print(
+        f"\nPocketClassifier(memory=64KiB) on {name}, {len(y):,} rows, two classes; linear: OnlineLinear, scaled by 64 KiB's"
+    )
+    print("| stream | mistakes % | last 1000 before half | rows 1000-2000 after half | finite |")
+    print("|---|--:|--:|--:|---|")
+    good, figures = True, {}
+    for title, (rows, labels) in streams.items():
+        scores, _ = stream(PocketClassifier(memory="64KiB", random_state=0), rows.astype(np.float32), labels)
+        mistakes = wrong(scores, labels)
+        figures[title] = 100 * mistakes.mean()
+        before, after = 100 * mistakes[half - 1000 : half].mean(), 100 * mistakes[half + 1000 : half + 2000].mean()
+        finite = bool(np.isfinite(scores).all())
+        good &= finite
+        if "flipped" in title:
+            good &= after <= before + 3
+        print(
+            f"| {title} | {figures[title]:.2f} | {before:.1f} | {after:.1f} | {'yes' if finite else 'NO'} |", flush=True
+        )
+    base = figures["as it is"]
+    good &= figures["columns times 1e-6 ... 1e6"] <= base + 0.5 and figures["as many constant columns"] <= base + 1
+    good &= figures["sorted by class"] < base and figures["10 % of labels wrong"] <= 0.8 * base + 10 + 3
+    return good
+
+
+# ---- cost ------------------------------------------------------------------------------------------------------------
+
+
+def cost(names: list[str], permutations: int) -> bool:
+    """Microseconds per row against M-OMD-S at the same bytes, dense rows, one thread; best of several turns."""
+    good, rows, turns = True, 20_000, 7
+    print(
+        f"\nMicroseconds per row at equal bytes, dense float32 rows, {rows:,} rows after as many to warm up. Limit: 5 times."
+    )
+    print("| data set | M-OMD-S | PocketClassifier | ratio |")
+    print("|---|--:|--:|--:|")
+    for name in [name for name in ("cod-rna", "a9a") if name in names]:
+        X, y = load(name)
+        order = np.random.default_rng(0).permutation(len(y))[: 2 * rows]
+        X, y = X[order].astype(np.float32), y[order]
+        models = {
+            "momds": MOMDS(budget=400, random_state=0, n_jobs=1),
+            "pocket": PocketClassifier(memory=budget(name), random_state=0, n_jobs=1),
+        }
+        best = dict.fromkeys(models, np.inf)
+        for model in models.values():
+            stream(model, X[:rows], y[:rows])
+        for _ in range(turns):
+            for key, model in models.items():
+                best[key] = min(best[key], stream(model, X[rows:], y[rows:])[1])
+        ratio = best["pocket"] / best["momds"]
+        good &= ratio <= 5
+        print(f"| {name} | {best['momds']:.2f} | {best['pocket']:.2f} | {ratio:.2f} |", flush=True)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, 20)).astype(np.float32)
+    print("\nClasses, with the same 512 frequencies: what the other classes add is coefficients.")
+    print("| classes | bytes | µs per row | µs per row and class beyond 2 |")
+    print("|--:|--:|--:|--:|")
+    first = 0.0
+    for classes in (2, 3, 5, 10, 20):
+        y = rng.integers(0, classes, rows)
+        memory = 65536
+        while PocketClassifier.plan(20, memory=memory, n_classes=classes).budget < 512:
+            memory += 4096
+        best = np.inf
+        for _ in range(3):
+            model = PocketClassifier(memory=memory, random_state=0, n_jobs=1)
+            model.partial_fit(X[:1], y[:1], classes=np.arange(classes))
+            start = time.thread_time()
+            model.predict_then_learn(X, y)
+            best = min(best, 1e6 * (time.thread_time() - start) / rows)
+        first = first or best
+        more = f"{(best - first) / (classes - 2):.2f}" if classes > 2 else ""
+        print(f"| {classes} | {model.nbytes:,} | {best:.2f} | {more} |", flush=True)
+    return good
+
+
+# ---- calibration -----------------------------------------------------------------------------------------------------
+
+
+def calibration_error(chances, y, bins: int = 10) -> float:
+    """Expected calibration error: how far mean chance and frequency are apart, over bins of equal width."""
+    places = np.minimum((chances * bins).astype(int), bins - 1)
+    gaps = [abs((chances - y)[places == place].sum()) for place in range(bins)]
+    return float(sum(gaps) / len(y))
+
+
+def calibration(names: list[str], permutations: int) -> bool:
+    """Over the second half of the stream."""
+    good = True
+    print(f"\nExpected calibration error over the second half, {permutations} permutations. Limit: 0.03.")
+    print("| data set | ECE |")
+    print("|---|--:|")
+    for name in [name for name in ("magic04", "a9a", "cod-rna") if name in names]:
+        errors = []
+        for seed in range(permutations):
+            X, y = rows_of(name, seed)
+            scores, _ = stream(PocketClassifier(memory=budget(name), random_state=seed), X, y)
+            half = len(y) // 2
+            errors.append(calibration_error(1 / (1 + np.exp(-scores[half:])), y[half:] > 0))
+        good &= np.mean(errors) <= 0.03
+        print(f"| {name} | {np.mean(errors):.4f} |", flush=True)
+    return good
+
+
+PARTS = {"table": table, "curve": curve, "robust": robust, "cost": cost, "calibration": calibration}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="all if not given")
+    parser.add_argument("--permutations", type=int, default=10)
+    parser.add_argument("--data", nargs="*", default=NAMES, choices=NAMES)
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore", category=FutureWarning)
+    there = [name for name in options.data if not missing([name])]
+    if len(there) < len(options.data):
+        print(f"left out: {missing(options.data)}")
+    good = True
+    for part in options.parts or PARTS:
+        names = [name for name in there if part != "curve" or name in SMALL]
+        times = min(options.permutations, 3) if part == "curve" else options.permutations
+        good &= PARTS[part](names, times)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
