@@ -220,6 +220,22 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         places = (decision >= 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
         return self.classes_[places]  # type: ignore[no-any-return]
 
+    def kernel_scores(self, X: Any) -> Scores:
+        """What every kernel by itself says of the rows of X, one column each; `decision_function` weighs them.
+
+        Learns nothing. For dense rows, and for learners of two classes.
+        """
+        core = self._fitted()
+        if self._multiclass:
+            raise ValueError(f"{type(self).__name__} has scores of classes, not of kernels: use decision_function.")
+        X = check_rows(self, X, reset=False)
+        if isinstance(X, CsrRows):
+            raise ValueError("kernel_scores takes dense rows: use X.toarray().")
+        scores = np.empty((X.shape[0], len(core.report())))
+        if core.kernel_scores(X, scores) != 0:
+            self._scores(X)  # says what is wrong
+        return scores
+
     # ---- what it has become -----------------------------------------------------------------------------------------
 
     @property
@@ -231,6 +247,13 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
     def kernel_weights_(self) -> npt.NDArray[np.float64]:
         """Weight of each kernel in the mixture; they sum to 1."""
         return np.array([kernel["weight"] for kernel in self._fitted().report()])
+
+    def coefficients(self, kernel: int) -> Scores:
+        """Coefficients of a kernel's function on the stored rows, in order of arrival.
+
+        Of M-OMD-H those on the kernel's own buffer, then those on the archive. LKMBooks and Raker tell none.
+        """
+        return np.array(self._fitted().coefficients(kernel))
 
     @property
     def diagnostics_(self) -> Bunch:
