@@ -156,7 +156,7 @@ class Learning:
         given: dict[str, Any] = {
             "memory": self.memory,
             class_._budget_name: self.budget,
-            "kernels": None if self.kernels is None else gaussians(map(_width, parts(self.kernels))),
+            "kernels": None if self.kernels is None else gaussians(widths(self.kernels)),
             "dtype": self.dtype,
             "storage": self.storage,
             "random_state": self.seed,
@@ -211,6 +211,11 @@ def source_of(files: tuple[str, ...]) -> Any:
     if STDIN in files:
         raise UsageError("standard input cannot be read together with files: give - alone.")
     return [str(path) for file in files for path in find(file).paths]
+
+
+def widths(given: Iterable[str]) -> list[float]:
+    """Widths of kernels."""
+    return [_width(part) for part in parts(given)]
 
 
 def _width(text: str) -> float:
