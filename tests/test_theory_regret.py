@@ -15,7 +15,7 @@ from pocketkernel.experiments.learnability import learnability
 from pocketkernel.kernels import Gaussian, Laplacian, Linear, Polynomial
 from pocketkernel.losses import LOSSES
 from pocketkernel.stream import known_kernel
-from pocketkernel.theory import adversary, decompose, regret_curve, removal_harm, slope, trace
+from pocketkernel.theory import adversary, decompose, regret_curve, removal_harm, slope, study_regret, trace
 from pocketkernel.theory._losses import loss_values
 from pocketkernel.theory._rows import gram as kernel_matrix
 
@@ -261,3 +261,33 @@ def test_a_budget_of_ln_t_is_enough_on_an_easy_stream_only(tmp_path):
     files = made.write(tmp_path)
     assert [path.suffix for path in files] == [".md", ".tex", ".csv", ".html", ".svg"]
     assert len(made.tables[1].rows) == 16
+
+
+# ---- studies --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [MOMDS(budget=20, random_state=0), MOMDH(budget=20, random_state=0)])
+def test_a_study_ends_where_its_learner_does(model):
+    X, y = stream(400)
+    model = clone(model).set_params(kernels=gaussians([0.5, 1]))
+    study = study_regret(model, X, y, landmarks=100, points=10)
+    done = model.diagnostics_
+    assert study.curve.own_loss[-1] == pytest.approx(done.cumulative_loss, rel=1e-5)
+    assert study.competitor.norm_bound == pytest.approx(math.sqrt(20))
+    assert study.parts.regret == pytest.approx(study.curve.regret[-1])
+    assert np.all(study.bound >= study.curve.regret)
+    if isinstance(model, MOMDS):
+        assert study.bound[-1] == pytest.approx(study.certificate.value, rel=1e-5)
+    else:
+        assert study.bound[-1] < study.certificate.value  # the certificate does not know the full rounds
+    given = study_regret(clone(model), X, y, kernel=gaussians([1])[0], norm_bound=9.0, landmarks=50)
+    assert given.competitor.norm_bound == 9.0
+    assert given.bound is given.parts is None  # the theorem is about functions within the learner's U
+
+
+def test_the_errors_of_a_trace_are_the_learners():
+    X, y = stream()
+    model = MOMDH(budget=20, random_state=0)
+    run = trace(model, X, y)
+    np.testing.assert_allclose(run.errors[-1], model.diagnostics_.alignment_proxy)
+    assert np.all(np.diff(run.errors, axis=0) >= 0)

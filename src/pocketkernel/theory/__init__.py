@@ -28,6 +28,7 @@ from pocketkernel.theory.regret import (
     removal_harm,
     slope,
 )
+from pocketkernel.theory.study import RegretStudy, study_regret
 from pocketkernel.theory.trace import Removal, Trace, trace
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "ConditionError",
     "Decomposition",
     "RegretCurve",
+    "RegretStudy",
     "Removal",
     "RemovalHarm",
     "RunningAlignment",
@@ -53,6 +55,7 @@ __all__ = [
     "regret_curve",
     "removal_harm",
     "slope",
+    "study_regret",
     "surrogate_alignment",
     "theorem_1",
     "theorem_1_afterwards",

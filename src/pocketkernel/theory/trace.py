@@ -54,6 +54,8 @@ class Trace:
         f_{t,i}(x_t) and p_{t,i}.
     full : array of shape (T, K)
         Whether the round began with a full buffer.
+    errors : array of shape (T, K)
+        Squared gradient errors of M-OMD-H, summed up to and with the round; 0 for M-OMD-S.
     removals : tuple of Removal
         In order of time.
     norm_bound : float
@@ -66,6 +68,7 @@ class Trace:
     kernel_scores: Floats
     weights: Floats
     full: npt.NDArray[np.bool_]
+    errors: Floats
     removals: tuple[Removal, ...]
     norm_bound: float
 
@@ -77,8 +80,13 @@ class Trace:
     @property
     def full_rounds(self) -> npt.NDArray[np.int64]:
         """For each kernel, rounds with a loss of its own that begin with a full buffer: of Theorem 1."""
+        return np.asarray(np.sum(self.hurt_while_full, axis=0))
+
+    @property
+    def hurt_while_full(self) -> npt.NDArray[np.bool_]:
+        """The same, round by round."""
         hurt = self.y[:, None] * self.kernel_scores < 1 if self.loss == "hinge" else True
-        return np.asarray(np.sum(self.full & hurt, axis=0))
+        return np.asarray(self.full & hurt)
 
     @property
     def removal_counts(self) -> npt.NDArray[np.int64]:
@@ -120,14 +128,24 @@ def trace(learner: MOMDS | MOMDH, X: Any, y: Any) -> Trace:
     watch = _Watch(learner, X)
     K = len(learner.kernel_weights_)
     kernel_scores, weights = np.zeros((len(y), K)), np.full((len(y), K), 1 / K)
-    full = np.zeros((len(y), K), dtype=np.bool_)
+    full, errors = np.zeros((len(y), K), dtype=np.bool_), np.zeros((len(y), K))
+    errors[0] = watch.counts.alignment_proxy
     for t in range(1, len(y)):
         kernel_scores[t], weights[t] = learner.kernel_scores(X[t : t + 1])[0], learner.kernel_weights_
         full[t] = watch.before()
         scores[t] = learner.predict_then_learn(X[t : t + 1], y[t : t + 1])[0]
         watch.after(t)
+        errors[t] = watch.counts.alignment_proxy
     return Trace(
-        loss_of(learner), y, scores, kernel_scores, weights, full, tuple(watch.removals), learner._recipe.norm_bound
+        loss=loss_of(learner),
+        y=y,
+        scores=scores,
+        kernel_scores=kernel_scores,
+        weights=weights,
+        full=full,
+        errors=errors,
+        removals=tuple(watch.removals),
+        norm_bound=learner._recipe.norm_bound,
     )
 
 
