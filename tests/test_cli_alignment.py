@@ -75,7 +75,7 @@ def test_report(rows, tmp_path, capsys):
         (
             ["three.csv", "--label", "kind", "--drop", "colour"],
             2,
-            "3 classes (eggs, ham, spam): the alignment is defined for two",
+            "3 classes (eggs, ham, spam): this is defined for two",
         ),
         (["one.svm"], 2, "1 classes"),
         (["rows.svm", "--kernels", "wide"], 2, "no width"),

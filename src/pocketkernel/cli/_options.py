@@ -1,7 +1,8 @@
 """Options that verbs share, and how their texts are read."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -200,6 +201,28 @@ def literal(text: str) -> Any:
         return json.loads(text.lower() if text.lower() in ("true", "false") else text)
     except ValueError:
         return text
+
+
+def command_line(words: Sequence[str], chosen: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
+    """A command line that does the same again: these words, and options that differ from the usual.
+
+    Examples
+    --------
+    >>> command_line(["pocketkernel", "run", "a b.csv"], {"rows": 5, "header": False}, {"rows": None, "header": None})
+    "pocketkernel run 'a b.csv' --rows=5 --no-header"
+    """
+    whole = list(words)
+    for name, value in chosen.items():
+        option = "--" + name.replace("_", "-")
+        if value == usual[name]:
+            continue
+        if isinstance(value, bool):
+            whole.append(option if value else option.replace("--", "--no-", 1))
+        elif name == "set":
+            whole += [f"--set={text}" for text in value]
+        else:
+            whole.append(f"{option}={','.join(value) if isinstance(value, list) else value}")
+    return shlex.join(whole)
 
 
 def source_of(files: tuple[str, ...]) -> Any:

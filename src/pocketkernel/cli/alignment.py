@@ -1,6 +1,5 @@
 """`pocketkernel alignment`: how well kernels match the labels of a file."""
 
-import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,12 +8,11 @@ import numpy as np
 from cyclopts import Parameter
 
 from pocketkernel.cli._cell_progress import duration
-from pocketkernel.cli._errors import UsageError
-from pocketkernel.cli._options import Count, File, Reading, Seed, at_least, source_of, widths
-from pocketkernel.cli._show import err, print_json
+from pocketkernel.cli._options import Count, File, Reading, Seed, at_least, command_line, source_of, widths
+from pocketkernel.cli._show import print_json
+from pocketkernel.cli._two_classes import read_two_classes
 from pocketkernel.kernels import PAPER_KERNELS, Gaussian, gaussians
 from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
-from pocketkernel.stream import gather, open_stream
 from pocketkernel.theory import AlignmentEstimate, estimate_alignment, kernel_alignment
 
 
@@ -52,7 +50,7 @@ def alignment(
     """
     began = time.perf_counter()
     some = PAPER_KERNELS if kernels is None else gaussians(widths(kernels))
-    X, y = _read(source_of(files), rows, reading.options())
+    X, y = read_two_classes(source_of(files), rows, reading.options())
     if sample is None:
         guess = None
         shares = kernel_alignment(X, y, some) / len(y)
@@ -69,7 +67,13 @@ def alignment(
             lead=f"{len(y):,} rows, {X.shape[1]} columns. {table.note}",
             tables=[table],
             charts=[chart_of(some, shares, guess)],
-            commands=[_command(files, kernels, reading, rows=rows, sample=sample, seed=seed)],
+            commands=[
+                command_line(
+                    ["pocketkernel", "alignment", *files],
+                    {"kernels": kernels, "rows": rows, "sample": sample, "seed": seed, **vars(reading)},
+                    {"kernels": None, "rows": None, "sample": None, "seed": 0, **vars(Reading())},
+                )
+            ],
         )
     if json:
         lines = [dict(zip(("kernel", "A", "A/T", "low", "high"), row, strict=False)) for row in table.rows]
@@ -78,21 +82,6 @@ def alignment(
     print(table.to_text())
     print(table.note)
     print(duration(seconds) + (f", written to {report}" if report else ""))
-
-
-def _read(source: Any, rows: int | None, options: dict[str, Any]) -> tuple[Any, Any]:
-    stream = open_stream(source, rows=rows, **options)
-    whole = gather(stream.blocks())
-    if stream.skipped.count:
-        first = stream.skipped.reports[0]
-        err().print(f"{stream.skipped.count:,} rows were left out, the first: {first}", markup=False)
-    if whole.y is None:
-        raise UsageError("there are no labels: name their column by --label.")
-    labels = np.unique(whole.y)
-    if len(labels) != 2:
-        few = ", ".join(map(str, labels[:5].tolist())) + (" ..." if len(labels) > 5 else "")
-        raise UsageError(f"the rows have {len(labels)} classes ({few}): the alignment is defined for two.")
-    return whole.X, np.where(whole.y == labels[1], 1.0, -1.0)
 
 
 def table_of(name: str, rows: int, kernels: Any, shares: Any, guess: AlignmentEstimate | None) -> Table:
@@ -125,19 +114,3 @@ def chart_of(kernels: tuple[Gaussian, ...], shares: Any, guess: AlignmentEstimat
         note="1: the kernel tells nothing about the labels. 0: it matches them perfectly.",
         log_x=True,
     )
-
-
-def _command(files: tuple[str, ...], kernels: list[str] | None, reading: Reading, **options: Any) -> str:
-    """A command line that does the same again."""
-    chosen = {"kernels": kernels, **options, **vars(reading)}
-    usual = {"kernels": None, "rows": None, "sample": None, "seed": 0, **vars(Reading())}
-    words = ["pocketkernel", "alignment", *files]
-    for name, value in chosen.items():
-        option = "--" + name.replace("_", "-")
-        if value == usual[name]:
-            continue
-        if isinstance(value, bool):
-            words.append(option if value else option.replace("--", "--no-", 1))
-        else:
-            words.append(f"{option}={','.join(value) if isinstance(value, list) else value}")
-    return shlex.join(words)
