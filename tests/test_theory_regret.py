@@ -260,7 +260,17 @@ def test_a_budget_of_ln_t_is_enough_on_an_easy_stream_only(tmp_path):
     assert made.slopes["hard", "M-OMD-S"] > 0.85
     files = made.write(tmp_path)
     assert [path.suffix for path in files] == [".md", ".tex", ".csv", ".html", ".svg"]
-    assert len(made.tables[1].rows) == 16
+    assert len(made.tables[1].rows) == 20
+
+
+def test_regret_follows_the_theorem_where_its_conditions_hold():
+    made = learnability(rows=(10_000, 60_000), repetitions=1)
+    inside = [point for point in made.points if point.stream == "easy, Theorem 3"]
+    assert [point.budget for point in inside] == [922, 1101]
+    assert all(0 < point.regret.mean < point.bound for point in inside)
+    assert 0.2 < inside[-1].constant < 0.5
+    assert inside[-1].regret.mean / 60_000 < inside[0].regret.mean / 10_000
+    assert all(point.bound is None for point in made.points if point not in inside)
 
 
 # ---- studies --------------------------------------------------------------------------------------------------------
