@@ -78,7 +78,10 @@ class Bound:
 
 
 def advice_constant(kernels: int, largest: float) -> float:
-    """What Lemma A.2 adds to 3 sqrt(ln(K) / 2) sqrt(sum of squared costs): its proof ends in c^2, not in c."""
+    """What expert advice costs besides 3 sqrt(ln(K) / 2) sqrt(sum of squared costs).
+
+    The proof of lem:JCST2022:analysis_second_moment_TV ends in c^2, not in c.
+    """
     return math.sqrt(math.log(kernels) / 2) * (1 + largest**2)
 
 

@@ -246,7 +246,7 @@ def theorem_3_delta(failure: float, *, rows: int, norm_bound: float, G1: float =
 
 
 def _share(events: int, largest: float) -> int:
-    """What Lemma A.3 multiplies delta by."""
+    """What the improved Bernstein inequality multiplies delta by, for so many sums of variance at most `largest`."""
     return events * 2 * math.ceil(math.log2(max(largest, 2.0)))
 
 
@@ -286,11 +286,11 @@ class _Smooth:
 
     @property
     def variances(self) -> tuple[float, float]:
-        """The most that the variances of the two sums of Lemma A.4 can be."""
+        """The most that the variances of the two sums over sampled gradients can be."""
         return max(2.0, 4 * self.U**2 * self.G1**2 * self.rows), max(2.0, 4 * self.G1**4 * self.rows)
 
     def probability(self, events: int, largest: float) -> tuple[Condition, str]:
-        """What Lemma A.3 leaves, applied to so many sums of variance at most `largest`."""
+        """What the improved Bernstein inequality leaves, for so many sums of variance at most `largest`."""
         failure = _share(events, largest) * self.delta
         numbers = f"V = {largest:.4g}, delta = {self.delta:g}"
         condition = Condition(f"{2 * events} ceil(log2 V) delta < 1", numbers, failure < 1)

@@ -157,7 +157,7 @@ class Learnability:
         """Regret against the length of the stream, both logarithmic."""
         lines = [
             Series(
-                f"{stream}, {learner}: {_slope(_late(points)):.2f}",
+                f"{stream}, {learner}: {round(_slope(_late(points)), 2) + 0.0:.2f}",
                 [p.rows for p in points],
                 [p.regret.mean for p in points],
             )
