@@ -275,8 +275,8 @@ class PocketClassifier : public Learner<T> {
     // ---- change -----------------------------------------------------------------------------------------------------
 
     // Two running likelihood ratios against the mixture: of the classes having changed places, and of half as much
-    // confidence. While the mixture is right about its probabilities, one of them passes e^h in a given row with
-    // probability e^-h at most. A row adds at most 2 and 1, so that no single one decides.
+    // confidence. While the mixture is right about its probabilities, the chance that one of them passes e^h within T
+    // rows is at most T e^-h. A row adds at most 2 and 1, so that no single one decides.
     void watch(std::size_t y, double loss) {
         if (R_ == 1) {
             const double margin = y == 1 ? f()[0] : -f()[0];

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from sklearn.utils import Bunch
+
 from pocketkernel.kernels import Linear, gaussians
 from pocketkernel.learners._base import OnlineKernelClassifier
+from pocketkernel.learners._certificate import Guarantee
 from pocketkernel.learners._recipe import Recipe
 
 WIDTHS = gaussians([4.0, 2.0, 1.0, 0.5, 0.25, 0.125])
@@ -77,6 +80,14 @@ class PocketClassifier(OnlineKernelClassifier):
 
     def _configure(self, recipe: Recipe, rows: int | None) -> None:
         """It has no numbers of its own."""
+
+    def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
+        return Guarantee(
+            None,
+            "No theorem of the paper covers it. Its mixture is an online Newton step, whose regret against the best fixed "
+            "weights of its experts grows with ln T; its constants depend on how large those weights are, which is not "
+            "known. See docs/pocket_classifier.md.",
+        )
 
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
         """Choose the widths that there is room for, then the largest number of frequencies."""
