@@ -72,7 +72,6 @@ class PocketClassifier : public Learner<T> {
     double frequency(std::size_t j, std::size_t k) const { return pool_.frequency(j, k); }
 
     void score(const Query<T>& x, Workspace<T>& work, double* F) const {
-        spread(x, work.query.row());
         evaluate(x, work, false);
         mix(work, F);
         answer(F);
@@ -83,8 +82,10 @@ class PocketClassifier : public Learner<T> {
     void learn(const Row<U>& row, std::size_t y, double weight, double* F) {
         const Query<T> x = work_.query.read(row);
         const std::uint64_t rounds = common_->tally.rounds + 1;
-        spread(x, work_.query.row());
-        if (weight > 0.0) scale_.observe(work_.query.row(), rounds);
+        if (weight > 0.0) {
+            spread(x, work_.query.row());
+            scale_.observe(work_.query.row(), rounds);
+        }
         evaluate(x, work_, true);
         mix(work_, F);
         for (std::size_t r = 0; r < R_; ++r) f()[r] = F[r];
