@@ -69,7 +69,8 @@ class PocketClassifier : public Learner<T> {
         measure();
     }
 
-    double frequency(std::size_t j, std::size_t k) const { return pool_.frequency(j, k); }
+    // A linear model alone has none, whatever the budget.
+    double frequency(std::size_t j, std::size_t k) const { return K_ > 1 ? pool_.frequency(j, k) : 0.0; }
 
     void score(const Query<T>& x, Workspace<T>& work, double* F) const {
         evaluate(x, work, false);
