@@ -1,6 +1,6 @@
 // FeaturePool: random features in tiles, each tile lent to two neighbouring kernel widths.
 //
-//   w_j      a frequency, N(0, I) rounded to 1/32 and kept in d bytes; a tile has one in every lane of a pack
+//   w_j      a frequency, N(0, I) rounded to 1/32, within +-127/32, in d bytes; a tile has one in every lane of a pack
 //   a_j      w_j'z / width_i, the angle, where i is the owner of the tile
 //   f_i      sum_j theta_j . (cos a_j, sin a_j)      over the tiles of owner i, the same
 //            + theta'_j . (cos 2a_j, sin 2a_j)       over those of owner i - 1, whose width is twice as large

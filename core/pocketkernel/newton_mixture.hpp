@@ -29,6 +29,7 @@ class NewtonMixture {
 
     // Takes the gradient u, and leaves the step in it. Scratch has room for `doubles(experts)`.
     void update(double* u, double* scratch) {
+        shorten(u);
         forget(1.0 - 1.0 / 5000.0);
         for (std::size_t i = 0; i < experts_; ++i)
             for (std::size_t j = 0; j <= i; ++j) A_[place(i, j)] += u[i] * u[j];
@@ -54,6 +55,15 @@ class NewtonMixture {
 
   private:
     static constexpr double ridge = 3.0;
+
+    // A gradient beyond this would drown the ridge in rounding, and steps would no longer have a bound. Rows of weight
+    // 1 stay far below it.
+    static constexpr double longest = 1e5;
+    void shorten(double* u) const {
+        double most = longest;
+        for (std::size_t i = 0; i < experts_; ++i) most = larger(most, absolute(u[i]));
+        for (std::size_t i = 0; i < experts_; ++i) u[i] *= longest / most;
+    }
 
     // A is symmetric: its lower triangle, row by row.
     static constexpr std::size_t triangle(std::size_t n) { return n * (n + 1) / 2; }

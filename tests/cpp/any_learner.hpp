@@ -29,6 +29,10 @@ inline constexpr Which every_learner[] = {
     {"multiclass_m_omd_s", true},
     {"multiclass_m_omd_s", false, 3},
     {"multiclass_m_omd_s", true, 3},
+    {"pocket_classifier", false},
+    {"pocket_classifier", true},
+    {"pocket_classifier", false, 3},
+    {"pocket_classifier", true, 3},
 };
 
 // Labels are -1, 1 and, of three classes, 2. A learner with a score for each class answers how much that of 1 exceeds
@@ -45,7 +49,7 @@ class AnyLearner {
     virtual const pocketkernel::Config& config() const = 0;
     virtual const pocketkernel::Tally& tally() const = 0;
     virtual pocketkernel::KernelReport report(std::size_t i) const = 0;
-    virtual double frequency(std::size_t j, std::size_t k) const = 0;  // of Raker
+    virtual double frequency(std::size_t j, std::size_t k) const = 0;  // of random features
     virtual std::size_t state_bytes() const = 0;
     virtual void save(unsigned char* to) const = 0;
     virtual pocketkernel::Status load(const unsigned char* from, std::size_t size) = 0;

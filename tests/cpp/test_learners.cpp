@@ -74,12 +74,14 @@ const KernelSpec mixed[] = {{Family::gaussian, 0.25},  {Family::laplacian, 2.0},
                             {Family::polynomial, 3.0}, {Family::gaussian, 0.7},  {Family::linear, 1.0}};
 const KernelSpec gaussians[] = {
     {Family::gaussian, 0.25}, {Family::gaussian, 1.0}, {Family::gaussian, 4.0}, {Family::gaussian, 0.7}};
+const KernelSpec halving[] = {{Family::linear, 1.0},   {Family::gaussian, 4.0}, {Family::gaussian, 2.0},
+                              {Family::gaussian, 1.0}, {Family::gaussian, 0.5}, {Family::gaussian, 0.25}};
 const char *const S = "m_omd_s", *const H = "m_omd_h", *const LKM = "lkm_books", *const R = "raker",
-                  *const MC = "multiclass_m_omd_s";
+                  *const MC = "multiclass_m_omd_s", *const P = "pocket_classifier";
 
 bool is(const Which& which, const char* name) { return std::strcmp(which.name, name) == 0; }
 bool is_mirror_descent(const Which& which) { return is(which, S) || is(which, H) || is(which, MC); }
-bool can_store_halves(const Which& which) { return !which.doubles && !is(which, R); }
+bool can_store_halves(const Which& which) { return !which.doubles && !is(which, R) && !is(which, P); }
 
 Config plain() {
     Config c;
@@ -102,6 +104,7 @@ Config config(const Which& which) {
         c.kernel_count = 6;
     }
     if (is(which, LKM)) c.horizon = 1000.0, c.step = 10.0;
+    if (is(which, P)) c.kernels = halving, c.budget = 100;
     c.classes = which.classes;
     return c;
 }
@@ -401,7 +404,8 @@ TEST(learners_stay_in_bounds) {
                         double total = 0.0;
                         for (std::size_t i = 0; i < K; ++i) {
                             const KernelReport report = made->report(i);
-                            CHECK(report.weight >= 0.0 && report.stored <= budget);
+                            CHECK(report.weight >= 0.0);
+                            CHECK(report.stored <= (is(which, P) ? padded<float>(budget) : budget));
                             if (is_mirror_descent(which)) {
                                 CHECK(report.norm <= c.norm_bound * (1.0 + 1e-12));
                                 const std::size_t dropped = removal == Removal::half ? budget / 2 : budget;
@@ -431,6 +435,307 @@ TEST(learners_go_on_from_a_state) {
     }
 }
 
+// ---- PocketClassifier -----------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr Which pockets[] = {{P, false}, {P, true}, {P, false, 3}, {P, true, 3}};
+
+// A linear kernel and count - 1 Gaussians from `widest` on.
+struct Halving {
+    KernelSpec kernels[max_kernels];
+    explicit Halving(double widest) {
+        kernels[0] = {Family::linear, 1.0};
+        for (std::size_t i = 1; i < max_kernels; ++i, widest /= 2.0) kernels[i] = {Family::gaussian, widest};
+    }
+};
+
+// Rows wide enough to be handled as sparse: of every six one is dense, one all zeros, one half full.
+class WideStream {
+  public:
+    static constexpr std::size_t d = 131;
+
+    explicit WideStream(std::uint64_t seed, std::size_t classes) : rng_(seed), classes_(classes) {}
+    void next() {
+        const std::size_t sort = rng_.index(6);
+        const double fill = sort == 0 ? 1.0 : sort == 1 ? 0.0 : sort == 2 ? 0.5 : 0.1;
+        double total = 0.0;
+        nonzeros = 0;
+        for (std::size_t k = 0; k < d; ++k) {
+            const double value = k == 7 ? 3.0 : 2.0 * rng_.uniform() - 1.0;
+            row[k] = rng_.uniform() < fill ? static_cast<float>(value) : 0.0;
+            if (k < 8) total += row[k];
+            if (row[k] == 0.0) continue;
+            values[nonzeros] = row[k];
+            columns[nonzeros++] = static_cast<std::int32_t>(k);
+        }
+        label = classes_ == 3 && total > 1.0 ? 2.0 : total > 0.0 ? 1.0 : -1.0;
+    }
+    AnyLearner::Row dense() const { return {row}; }
+    AnyLearner::Row sparse() const { return {values, columns, nonzeros}; }
+
+    double row[d], values[d], label = 1.0;
+    std::int32_t columns[d];
+    std::size_t nonzeros = 0;
+
+  private:
+    Rng rng_;
+    std::size_t classes_;
+};
+
+Config wide(const Which& which, std::size_t count, std::size_t budget) {
+    Config c = config(which);
+    c.features = WideStream::d;
+    c.kernel_count = count;
+    c.budget = budget;
+    return c;
+}
+
+// Where the state keeps what follows the rounds and the random numbers.
+struct PocketCourse {
+    double square, running_square;
+    std::uint64_t next_refresh;
+    double reversal, surprise;
+    std::uint64_t next_review, turned, unused;
+    double squares;  // of the first expert
+};
+PocketCourse course_of(const AnyLearner& learner) {
+    PocketCourse course;
+    learner.save(state);
+    std::memcpy(&course, state + sizeof(StateHeader) + 2 * pack_bytes, sizeof course);
+    return course;
+}
+
+// How often a learner has seen its stream change: that the classes have changed places, or that it is too sure.
+struct Alarms {
+    int reversals = 0, surprises = 0;
+    void look(const PocketCourse& before, const PocketCourse& after) {
+        reversals += before.turned != after.turned;
+        surprises += after.squares < before.squares;
+    }
+};
+
+// Labels as likely as a linear model says; of three classes the third has a score of its own.
+class Calibrated {
+  public:
+    explicit Calibrated(std::uint64_t seed, std::size_t classes) : rng_(seed), classes_(classes) {}
+    AnyLearner::Row next() {
+        double scores[3] = {}, total = 0.0;
+        for (std::size_t k = 0; k < d; ++k) {
+            row_[k] = 2.0 * rng_.uniform() - 1.0;
+            scores[k % 3] += (k % 2 == 0 ? sharpness : -sharpness) * row_[k];
+        }
+        for (std::size_t c = 0; c < classes_; ++c) total += std::exp(scores[c]);
+        double u = rng_.uniform() * total;
+        std::size_t y = 0;
+        while (y + 1 < classes_ && u >= std::exp(scores[y])) u -= std::exp(scores[y++]);
+        label = y == 0 ? -1.0 : static_cast<double>(y);
+        return {row_};
+    }
+    double label = 1.0, sharpness = 2.0;
+
+  private:
+    Rng rng_;
+    std::size_t classes_;
+    double row_[d];
+};
+
+}  // namespace
+
+// However a row comes in, and on whatever scratch it is scored.
+TEST(pocket_classifier_reads_wide_rows) {
+    for (const Which& which : pockets)
+        for (std::size_t count : {1, 3, 6}) {
+            const Config c = wide(which, count, count == 1 ? 0 : 60);
+            Made as_dense(which, c), as_sparse(which, c);
+            WideStream stream(1, which.classes);
+            void* scratch = std::aligned_alloc(pack_bytes, as_dense->scratch_bytes());
+            std::memset(scratch, 0x5a, as_dense->scratch_bytes());
+            for (int t = 0; t < 500; ++t) {
+                stream.next();
+                CHECK_EQUAL(as_sparse->score(stream.sparse()), as_dense->score(stream.dense()));
+                const double score = as_sparse->learn(stream.sparse(), stream.label, weight_of(t));
+                CHECK_EQUAL(as_dense->score_on(scratch, stream.sparse()), score);
+                CHECK_EQUAL(as_dense->learn(stream.dense(), stream.label, weight_of(t)), score);
+            }
+            std::free(scratch);
+            CHECK(same_state(*as_dense, *as_sparse));
+        }
+}
+
+// A budget is rounded up to whole tiles, and may be 0.
+TEST(pocket_classifier_budgets) {
+    for (const Which& which : pockets)
+        for (std::size_t budget : {0, 1, 16, 17, 300}) {
+            Made made(which, wide(which, 5, budget)), twin(which, wide(which, 5, budget));
+            WideStream stream(2, which.classes);
+            for (int t = 0; t < 250; ++t) {
+                stream.next();
+                CHECK(std::isfinite(made->learn(stream.dense(), stream.label)));
+            }
+            const std::size_t W = which.doubles ? 8 : 16, all = (budget + W - 1) / W * W;
+            CHECK(made->report(0).stored == 0 && made->report(0).norm > 0.0);
+            // A tile serves its owner and the next expert: those of every other expert are all there are.
+            CHECK_EQUAL(made->report(2).stored + made->report(4).stored, all);
+            made->save(state);
+            CHECK(twin->load(state, made->state_bytes()) == Status::ok && same_state(*made, *twin));
+        }
+}
+
+// As many kernels as a learner may have, and a linear one alone; with a budget that nobody uses it has no frequencies.
+TEST(pocket_classifier_kernel_counts) {
+    const Halving many(0x1p15);
+    for (const Which& which : pockets)
+        for (std::size_t count : {std::size_t(1), std::size_t(3), max_kernels}) {
+            Config c = config(which);
+            c.kernels = many.kernels;
+            c.kernel_count = count;
+            c.budget = 500;
+            Made made(which, c);
+            Stream stream(3, which.classes);
+            teach(*made, stream, 600);
+            CHECK(made->tally().mistakes < 250);
+            double total = 0.0;
+            for (std::size_t i = 0; i < count; ++i) total += made->report(i).weight;
+            CHECK_NEAR(total, 1.0, 1e-12);
+            CHECK((made->frequency(c.budget - 1, d - 1) != 0.0 || made->frequency(c.budget - 1, 0) != 0.0) ==
+                  (count > 1));
+        }
+    // Sizes stay numbers at the far end of every range.
+    Config most = config(pockets[0]);
+    most.kernels = many.kernels;
+    most.kernel_count = max_kernels;
+    most.classes = 10000;
+    const std::size_t few = bytes_of(pockets[0], most);
+    most.budget = 10000000;
+    CHECK(bytes_of(pockets[0], most) > few + most.budget * (most.classes * 16 + most.features));
+}
+
+// The largest values that are let in, columns of one value, rows of zeros: numbers stay numbers, and the state is one
+// that can be loaded.
+TEST(pocket_classifier_bears_every_value) {
+    for (const Which& which : pockets) {
+        const double most = which.doubles ? 1e70 : static_cast<double>(1e18f);
+        Made made(which, config(which)), twin(which, config(which));
+        Rng rng(4);
+        for (int t = 0; t < 600; ++t) {
+            double row[d] = {};
+            for (std::size_t k = 0; k < d && t % 10 != 0; ++k) {
+                const double value = 2.0 * rng.uniform() - 1.0;
+                row[k] = k == 0   ? most
+                         : k == 1 ? (value < 0.0 ? -most : most)
+                         : k == 2 ? (t % 97 == 0 ? most : value)
+                         : k == 3 ? 1e-40 * value
+                         : k == 4 ? (t == 300 ? -most : 1.0)
+                                  : value;
+            }
+            const double label = which.classes == 3 && row[5] > 0.5 ? 2.0 : row[6] > 0.0 ? 1.0 : -1.0;
+            CHECK(std::isfinite(made->learn({row}, label, t % 11 == 0 ? 1e9 : 1.0)));
+        }
+        made->save(state);
+        CHECK(twin->load(state, made->state_bytes()) == Status::ok && same_state(*made, *twin));
+    }
+}
+
+// No contents of a state with a good checksum lead outside of the block; most that are damaged are refused.
+TEST(pocket_classifier_survives_any_state) {
+    constexpr std::size_t stride = SANITIZED ? 61 : 7;
+    for (const Which& which : pockets) {
+        Config c = config(which);
+        c.kernel_count = 4;
+        c.budget = 40;
+        Made made(which, c), victim(which, c), fresh(which, c);
+        Stream stream(5, which.classes);
+        teach(*made, stream, 300);
+        const std::size_t size = made->state_bytes();
+        for (std::size_t place = sizeof(StateHeader); place <= size; place += stride) {
+            made->save(state);
+            StateHeader header;
+            std::memcpy(&header, state, sizeof header);
+            const bool all = place + stride > size;
+            std::memset(state + (all ? sizeof header : place), 0xff, all ? size - sizeof header : 1);
+            Digest digest;
+            digest.add_bytes(state + sizeof header, size - sizeof header);
+            header.checksum = digest.value();
+            std::memcpy(state, &header, sizeof header);
+            const Status status = victim->load(state, size);
+            CHECK(status == Status::ok || (status == Status::state_damaged && same_state(*victim, *fresh)));
+            CHECK(!all || status == Status::state_damaged);
+            teach(*victim, stream, 2);
+        }
+    }
+}
+
+// The stream is what the learner takes it for, so there is nothing to notice.
+TEST(pocket_classifier_trusts_a_calibrated_stream) {
+    for (const Which& which : pockets) {
+        if (which.doubles && SANITIZED) continue;
+        Made made(which, config(which));
+        Calibrated stream(6, which.classes);
+        Alarms alarms;
+        PocketCourse before = course_of(*made);
+        for (int t = 0; t < (SANITIZED ? 1000 : 10000); ++t) {
+            const AnyLearner::Row row = stream.next();
+            (void)made->learn(row, stream.label);
+            const PocketCourse after = course_of(*made);
+            alarms.look(before, after);
+            before = after;
+        }
+        CHECK(alarms.reversals == 0 && alarms.surprises == 0);
+    }
+}
+
+// The classes change places: of two that is noticed as such, within some thirty rows, and nothing has to be learned
+// again; of more as a surprise.
+TEST(pocket_classifier_notices_a_reversal) {
+    for (const Which& which : pockets) {
+        Made made(which, config(which));
+        Calibrated stream(7, which.classes);
+        stream.sharpness = 6.0;
+        Alarms alarms;
+        std::uint64_t before_it = 0, after_it = 0;
+        for (int t = 0; t < 2400; ++t) {
+            const AnyLearner::Row row = stream.next();
+            const double label = t < 2000 || stream.label > 1.0 ? stream.label : -stream.label;
+            const PocketCourse before = course_of(*made);
+            (void)made->learn(row, label);
+            const bool mistake = made->label() != label;
+            if (t >= 1800 && t < 2000) before_it += mistake;
+            if (t >= 2200) after_it += mistake;
+            if (t < 2000) continue;
+            if (t == 2000) CHECK(before.turned == 0);
+            alarms.look(before, course_of(*made));
+            if (t == 2040) CHECK(alarms.reversals + alarms.surprises > 0);
+        }
+        if (which.classes == 2)
+            CHECK(alarms.reversals == 1 && alarms.surprises == 0);
+        else
+            CHECK(alarms.reversals == 0 && alarms.surprises > 0);
+        CHECK(before_it < 30 && after_it <= before_it + 40);
+    }
+}
+
+// A third of the labels are wrong from now on: it was too sure, and learns fast again; but the classes are where they
+// were.
+TEST(pocket_classifier_notices_a_surprise) {
+    for (const Which& which : pockets) {
+        Made made(which, config(which));
+        Calibrated stream(8, which.classes);
+        stream.sharpness = 6.0;
+        Alarms alarms;
+        for (int t = 0; t < 2300; ++t) {
+            const AnyLearner::Row row = stream.next();
+            const double wrong = stream.label > 0.0 ? -1.0 : 1.0;
+            const PocketCourse before = course_of(*made);
+            (void)made->learn(row, t >= 2000 && t % 3 == 0 ? wrong : stream.label);
+            if (t >= 2000) alarms.look(before, course_of(*made));
+        }
+        CHECK(alarms.reversals == 0 && alarms.surprises > 0);
+    }
+}
+
+// ---- bits -----------------------------------------------------------------------------------------------------------
+
 // The digest that main prints: the Makefile compares it between levels.
 TEST(learners_bits) {
     Digest digest;
@@ -454,6 +759,16 @@ TEST(learners_bits) {
             weighted->save(state);
             digest.add_bytes(state, weighted->state_bytes());
         }
+    }
+    for (const Which& which : pockets) {
+        Made made(which, wide(which, 6, 60));
+        WideStream stream(1, which.classes);
+        for (int t = 0; t < 300; ++t) {
+            stream.next();
+            digest.add(made->learn(stream.dense(), stream.label));
+        }
+        made->save(state);
+        digest.add_bytes(state, made->state_bytes());
     }
     check::bits = digest.value();
 }
@@ -527,6 +842,24 @@ TEST(learners_check_their_parameters) {
     for (double bad : {-0.1, nan, 1.0 / 0.3})
         CHECK(checked(R, [=](Config& c) { c.regularization = bad; }) == Status::regularization_out_of_range);
     CHECK(checked(R, [](Config& c) { c.kernels = mixed; }) == Status::kernels_not_gaussian);
+    const auto suits = [](Config& c) { c.kernels = halving; };
+    CHECK(checked(P, suits) == Status::ok);
+    CHECK(checked(P, [&](Config& c) { suits(c), c.budget = 0; }) == Status::ok);
+    CHECK(checked(P, [&](Config& c) { suits(c), c.budget = 10000001; }) == Status::budget_out_of_range);
+    CHECK(checked(P, [&](Config& c) { suits(c), c.classes = 10000; }) == Status::ok);
+    CHECK(checked(P, [&](Config& c) { suits(c), c.classes = 10001; }) == Status::classes_out_of_range);
+    CHECK(checked(P, [&](Config& c) { suits(c), c.loss = Loss::hinge; }) == Status::loss_not_smooth);
+    CHECK(checked(P, [&](Config& c) { suits(c), c.loss = Loss::smooth_hinge; }) == Status::loss_not_logistic);
+    CHECK(checked_in({P, false}, [&](Config& c) { suits(c), c.storage = Storage::bfloat16; }) ==
+          Status::storage_unsuited);
+    for (std::size_t count : {1, 3, 6})
+        CHECK(checked(P, [&](Config& c) { suits(c), c.kernel_count = count; }) == Status::ok);
+    for (const KernelSpec* kernels : {gaussians, mixed, halving + 1})
+        CHECK(checked(P, [&](Config& c) { c.kernels = kernels; }) == Status::kernels_not_halving);
+    // The second width serves the last one: there is no expert for one width alone.
+    CHECK(checked(P, [&](Config& c) { suits(c), c.kernel_count = 2; }) == Status::kernels_not_halving);
+    const KernelSpec uneven[] = {halving[0], halving[1], {Family::gaussian, 2.0000001}};
+    CHECK(checked(P, [&](Config& c) { c.kernels = uneven, c.kernel_count = 3; }) == Status::kernels_not_halving);
     for (const Which& which : every_learner) CHECK(known(which.name));
     CHECK(!known("perceptron") && !known("") && !known("m_omd"));
 }

@@ -88,6 +88,18 @@ void sums() {
     }
 }
 
+// Every byte in every lane, from any address.
+template <class T>
+void bytes() {
+    constexpr std::size_t W = lanes_of<T>;
+    std::int8_t from[256 + W];
+    for (int n = 0; n < static_cast<int>(256 + W); ++n) from[n] = static_cast<std::int8_t>(n % 256 - 128);
+    for (std::size_t first = 0; first <= 256; ++first) {
+        const auto at = lanes(from_bytes<T>(from + first));
+        for (std::size_t l = 0; l < W; ++l) CHECK(at.at[l] == static_cast<T>(from[first + l]));
+    }
+}
+
 }  // namespace
 
 TEST(simd_shape) {
@@ -136,4 +148,9 @@ TEST(simd_wide) {
     for (std::size_t l = 0; l < lanes_of<float>; ++l) many[l] = 1.0 + 0x1p-30 * static_cast<double>(l);
     CHECK(lanes(narrow(Wide<float>::load(many))).at[0] == 1.0f);
     CHECK_EQUAL(sum(narrow(Wide<float>::zero())), 0);
+}
+
+TEST(simd_bytes) {
+    bytes<float>();
+    bytes<double>();
 }

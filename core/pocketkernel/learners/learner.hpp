@@ -31,7 +31,8 @@ struct Workspace {
     Workspace() = default;
     Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank, std::size_t functions,
               std::size_t sparse_from)
-        : query(arena, config.features, norms_for(bank.metrics(), config.features), config.storage, sparse_from),
+        : query(arena, config.features, bank.count() > 0 ? norms_for(bank.metrics(), config.features) : RowNorms(),
+                config.storage, sparse_from),
           partial(arena.take<Pack<T>>(functions)),
           values(arena.take<double>(padded<double>(functions))) {}
 };

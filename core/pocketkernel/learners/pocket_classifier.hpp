@@ -46,8 +46,8 @@ class PocketClassifier : public Learner<T> {
         experts_ = arena.take<Expert>(K_);
         double* numbers = arena.take<double>(R_ + NewtonMixture::doubles(K_));
         bias_ = numbers;
-        mixture_ = NewtonMixture(K_, numbers + R_);
-        scale_ = ColumnScale<T>(arena, c.features, may_be_sparse, &course_->pace);
+        if (numbers) mixture_ = NewtonMixture(K_, numbers + R_);  // else the arena only counts
+        scale_ = ColumnScale<T>(arena, c.features, may_be_sparse, course_ ? &course_->pace : nullptr);
         linear_ = Coefficients<T>(arena, R_ + 1, c.features);
         pool_ = FeaturePool<T>(arena, K_ > 1 ? c.budget : 0, c.features, R_, may_be_sparse);
         this->end_of_state(arena, K_ * R_);
@@ -69,7 +69,8 @@ class PocketClassifier : public Learner<T> {
         measure();
     }
 
-    double frequency(std::size_t j, std::size_t k) const { return pool_.frequency(j, k); }
+    // A linear model alone has none, whatever the budget.
+    double frequency(std::size_t j, std::size_t k) const { return K_ > 1 ? pool_.frequency(j, k) : 0.0; }
 
     void score(const Query<T>& x, Workspace<T>& work, double* F) const {
         evaluate(x, work, false);
