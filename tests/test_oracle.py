@@ -348,7 +348,7 @@ def test_pocket_classifier(memory, experts, weights):
     X, y = streams.rings(1500)
     w = streams.weights(len(y), seed=4) if weights else None
     reference = compare_pockets(X, classes_of(X, y, 2), 2, memory, weights=w)
-    assert reference.K == experts
+    assert experts == reference.K
     assert (reference.moves > 3) == (experts > 3)
     assert reference.clipped > 0 or experts < 7
     assert reference.rounds == (len(y) if w is None else np.count_nonzero(w))
@@ -360,7 +360,7 @@ def test_pocket_classifier_of_several_classes(memory, experts, weights):
     X, _ = streams.rings(1000)
     w = streams.weights(len(X), seed=4) if weights else None
     reference = compare_pockets(X, streams.in_classes(X, 4), 4, memory, weights=w)
-    assert (reference.K, reference.R) == (experts, 4)
+    assert (experts, 4) == (reference.K, reference.R)
     assert (reference.moves > 3) == (experts > 3)
     assert reference.rounds == (len(X) if w is None else np.count_nonzero(w))
 

@@ -36,7 +36,7 @@ class PocketClassifier:
 
     def count(self, i):
         """Frequencies that serve expert i."""
-        return int(np.sum(self.owner == i) + np.sum(self.owner == i - 1)) if i > 0 else 0
+        return int(np.count_nonzero((self.owner == i) | (self.owner == i - 1))) if i > 0 else 0
 
     def lesson(self, scores, y):
         """Loss and slopes of R scores."""
@@ -56,8 +56,8 @@ class PocketClassifier:
         s = np.zeros((self.K, self.R))
         s[0] = self.a @ z + self.bias
         terms = self.theta * waves[:, None]
-        for i in range(1, self.K):
-            s[i] = terms[self.owner == i, :, :2].sum(axis=(0, 2)) + terms[self.owner == i - 1, :, 2:].sum(axis=(0, 2))
+        np.add.at(s, self.owner, terms[:, :, :2].sum(axis=2))
+        np.add.at(s, self.owner + 1, terms[:, :, 2:].sum(axis=2))
         self.clipped += int(np.sum(np.abs(s) > 8))
         return np.clip(s, -8, 8)
 
@@ -93,6 +93,7 @@ class PocketClassifier:
         return answer
 
     def teach_experts(self, z, waves, s, F, y, w):
+        steps = np.zeros((self.K, self.R))
         for i in range(self.K):
             self.loss[i] += (self.lesson(s[i], y)[0] - self.loss[i]) / min(self.rounds, 1000)
             g = w * self.lesson(0.7 * s[i] + 0.3 * F, y)[1]
@@ -102,10 +103,9 @@ class PocketClassifier:
                 self.a -= 0.2 * np.outer(g, z / np.sqrt(self.a_squares))
                 self.bias -= 0.2 * g / math.sqrt(self.squares[0])
             elif self.count(i) > 0:
-                step = 0.5 / math.sqrt(self.count(i) * self.squares[i]) * g
-                for owner, n in ((i, slice(0, 2)), (i - 1, slice(2, 4))):
-                    mine = self.owner == owner
-                    self.theta[mine, :, n] -= step[None, :, None] * waves[mine, None, n]
+                steps[i] = 0.5 / math.sqrt(self.count(i) * self.squares[i]) * g
+        self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
+        self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
 
     def watch(self, F, y, loss):
         if self.R == 1:

@@ -149,7 +149,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         if len(labels) > 2 and not self._multiclass:
             raise ValueError(
                 f"Only binary classification is supported: {whose} has {len(labels)} classes, {labels[:5].tolist()} "
-                "..., not two; use MulticlassMOMDS, or wrap the learner in sklearn.multiclass.OneVsRestClassifier."
+                "..., not two; use PocketClassifier, or wrap the learner in sklearn.multiclass.OneVsRestClassifier."
             )
         write_labels(labels)  # what no file could hold is refused at once
         self.classes_ = labels
