@@ -86,7 +86,7 @@ class PocketClassifier:
         u = w * s @ slope
         self.A = KEEP * self.A + (1 - KEEP) * RIDGE * np.eye(self.K) + np.outer(u, u)
         self.w = self.w - np.linalg.solve(self.A, u)
-        self.watch(F, target, loss)
+        self.watch(F, target, w, loss)
         self.observe(x, z)
         if self.owners > 1 and self.rounds >= self.next_review:
             self.review()
@@ -107,15 +107,15 @@ class PocketClassifier:
         self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
         self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
 
-    def watch(self, F, y, loss):
+    def watch(self, F, y, w, loss):
         if self.R == 1:
-            margin = F[0] if y == 1 else -F[0]
+            margin = w * (F[0] if y == 1 else -F[0])
             self.reversal = max(self.reversal - min(max(margin, -2), 2), 0)
             if self.reversal > 20:
                 self.turned, self.reversal, self.surprise = not self.turned, 0.0, 0.0
                 self.turns += 1
                 return
-        self.surprise = max(self.surprise + min(loss - self.lesson(0.5 * F, y)[0], 1), 0)
+        self.surprise = max(self.surprise + min(w * (loss - self.lesson(0.5 * F, y)[0]), 1), 0)
         if self.surprise > 12:
             self.surprise = 0.0
             self.A = 0.02 * self.A + 0.98 * RIDGE * np.eye(self.K)
