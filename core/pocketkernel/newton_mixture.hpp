@@ -67,13 +67,15 @@ class NewtonMixture {
     static constexpr std::size_t place(std::size_t i, std::size_t j) { return triangle(i) + j; }
 
     // A = L L' (Cholesky), with 1 / L_ii on the diagonal. A is never below half the ridge, so nor are its pivots but
-    // for rounding.
+    // for rounding, which is in proportion to A_ii: after rows of weight 1e9 the ridge is lost in it, and steps along
+    // what is left would be of any length.
     void factorise(double* L) const {
         for (std::size_t i = 0; i < experts_; ++i)
             for (std::size_t j = 0; j <= i; ++j) {
                 double rest = A_[place(i, j)];
                 for (std::size_t k = 0; k < j; ++k) rest -= L[place(i, k)] * L[place(j, k)];
-                L[place(i, j)] = i == j ? 1.0 / std::sqrt(larger(rest, 0.5 * ridge)) : rest * L[place(j, j)];
+                const double least = larger(0.5 * ridge, 1e-10 * A_[place(i, i)]);
+                L[place(i, j)] = i == j ? 1.0 / std::sqrt(larger(rest, least)) : rest * L[place(j, j)];
             }
     }
 
