@@ -9,4 +9,5 @@ SMALL = {"budget": 8, "features": 8, "reservoir": 3, "horizon": 300, "random_sta
 def small(class_, **given):
     """An estimator of the class with few rows or frequencies, and with whatever else is given."""
     names = class_._get_param_names()
-    return class_(**{name: value for name, value in SMALL.items() if name in names} | given)
+    few = SMALL if class_._budget_name in names else SMALL | {"memory": "8KiB"}
+    return class_(**{name: value for name, value in few.items() if name in names} | given)

@@ -18,6 +18,7 @@ from pocketkernel import (
     Linear,
     LKMBooks,
     MulticlassMOMDS,
+    PocketClassifier,
     Polynomial,
     Raker,
     gaussians,
@@ -31,9 +32,11 @@ LEARNERS = {
     "LKMBooks": lambda **given: LKMBooks(**{"budget": 30, "horizon": 300, "random_state": 1} | given),
     "Raker": lambda **given: Raker(**{"features": 9, "random_state": 1} | given),
     "MulticlassMOMDS": lambda **given: MulticlassMOMDS(**{"budget": 10, "random_state": 1} | given),
+    "PocketClassifier": lambda **given: PocketClassifier(**{"memory": "16KiB", "random_state": 1} | given),
 }
-BINARY = sorted(LEARNERS.keys() - {"MulticlassMOMDS"})
-STORING = sorted(LEARNERS.keys() - {"Raker"})
+MANY = ["MulticlassMOMDS", "PocketClassifier"]
+BINARY = sorted(LEARNERS.keys() - set(MANY))
+STORING = sorted(LEARNERS.keys() - {"Raker", "PocketClassifier"})
 every_learner = pytest.mark.parametrize("name", LEARNERS)
 every_dtype = pytest.mark.parametrize("dtype", ["float32", "float64"])
 WAYS = ("fit", "partial_fit", "predict_then_learn")
@@ -268,7 +271,7 @@ def test_one_class(name):
 def test_more_than_two_classes(name):
     model = LEARNERS[name]()
     three = np.arange(120) % 3
-    words = ["3 classes", "not two", "MulticlassMOMDS", "OneVsRestClassifier"]
+    words = ["3 classes", "not two", "PocketClassifier", "OneVsRestClassifier"]
     for way in WAYS:
         refuse(model, lambda way=way: getattr(model, way)(X, three), *words)
     refuse(model, lambda: model.partial_fit(X, Y, classes=[0, 1, 2]), "classes=[0, 1, 2]", *words)
@@ -283,12 +286,13 @@ def test_fewer_than_two_classes_to_come(name):
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 2], [3.0, 7.0, 1e6], ["a", "b", "c"], [-5, 0, 2**60]], ids=str)
-def test_three_classes(labels):
+@pytest.mark.parametrize("name", MANY)
+def test_three_classes(name, labels):
     places = streams.in_classes(X, 3)
     y = np.array(labels)[places]
-    expected = LEARNERS["MulticlassMOMDS"]().fit(X, places)
+    expected = LEARNERS[name]().fit(X, places)
     for way in WAYS:
-        model = LEARNERS["MulticlassMOMDS"]()
+        model = LEARNERS[name]()
         getattr(model, way)(X, y)
         same_course(model, expected)
         assert model.classes_.tolist() == labels
@@ -300,7 +304,7 @@ def test_three_classes(labels):
         refuse(
             model, lambda model=model, u=unknown: model.partial_fit(X, [u] * 120), repr(unknown), "none of the classes"
         )
-    given = LEARNERS["MulticlassMOMDS"]().partial_fit(X[:1], y[:1], classes=labels[::-1]).partial_fit(X[1:], y[1:])
+    given = LEARNERS[name]().partial_fit(X[:1], y[:1], classes=labels[::-1]).partial_fit(X[1:], y[1:])
     same_course(given, expected)
 
 
@@ -482,6 +486,11 @@ BAD_PARAMETERS = [
     ("MulticlassMOMDS", {"removal": "quarter"}, ["removal='quarter'", "'half'"]),
     ("MulticlassMOMDS", {"norm_bound": 0.0}, ["norm_bound=0.0", "positive"]),
     ("MulticlassMOMDS", {"step": -1.0}, ["step=-1.0", "positive"]),
+    ("PocketClassifier", {"memory": "1000"}, ["memory='1000'", "PocketClassifier with 4 features", "at least"]),
+    ("PocketClassifier", {"memory": None}, ["memory=None", "64KiB"]),
+    ("PocketClassifier", {"memory": "much"}, ["memory='much'", "64KiB"]),
+    ("PocketClassifier", {"dtype": "float16"}, ["dtype='float16'", "'float32'"]),
+    ("PocketClassifier", {"random_state": -1}, ["random_state=-1"]),
     ("MOMDS", {"random_state": "x"}, ["random_state='x'"]),
     ("MOMDS", {"random_state": -1}, ["random_state=-1"]),
     ("MOMDS", {"random_state": 2**64}, [f"random_state={2**64}"]),
@@ -509,9 +518,10 @@ def test_bad_n_jobs(name, n_jobs):
     np.testing.assert_array_equal(model.predict(X), LEARNERS[name]().fit(X, Y).predict(X))
 
 
-def test_raker_stores_no_rows():
+@pytest.mark.parametrize("class_", [Raker, PocketClassifier])
+def test_random_features_store_no_rows(class_):
     with pytest.raises(TypeError, match="storage"):
-        Raker(storage="float16")
+        class_(storage="float16")
 
 
 def test_bad_parameters_leave_the_learner_of_before():
@@ -531,7 +541,9 @@ def test_lkm_books_needs_a_horizon():
 @every_learner
 def test_before_learning(name):
     model = LEARNERS[name]()
-    attributes = ["nbytes", "kernel_weights_", "diagnostics_"] + ["frequencies_"] * (name == "Raker")
+    attributes = ["nbytes", "kernel_weights_", "diagnostics_"] + ["frequencies_"] * (
+        name in ("Raker", "PocketClassifier")
+    )
     for attribute in attributes:
         refuse(model, lambda attribute=attribute: getattr(model, attribute), name, "fit", error=NotFittedError)
     refuse(model, lambda: model.decision_function(X), name, error=NotFittedError)
@@ -549,7 +561,7 @@ def test_predict_before_learning(name):
 
 @pytest.mark.parametrize("memory", ["64KiB", "9kB", 100_000])
 @every_dtype
-@every_learner
+@pytest.mark.parametrize("name", sorted(LEARNERS.keys() - {"PocketClassifier"}))
 def test_memory_picks_the_largest_budget(name, dtype, memory):
     class_ = type(LEARNERS[name]())
     needed = {"horizon": 120} if name in ("LKMBooks", "MOMDH") else {}

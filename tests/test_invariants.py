@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import log_softmax
 
-from pocketkernel import MOMDH, MOMDS, Gaussian, Laplacian, Linear, LKMBooks, MulticlassMOMDS, Polynomial, Raker
+from pocketkernel import (
+    MOMDH,
+    MOMDS,
+    Gaussian,
+    Laplacian,
+    Linear,
+    LKMBooks,
+    MulticlassMOMDS,
+    PocketClassifier,
+    Polynomial,
+    Raker,
+)
 from pocketkernel.losses import LOSSES
 
 always = settings(deadline=None, derandomize=True, max_examples=120)
@@ -98,7 +109,8 @@ raker = st.builds(
     regularization=st.sampled_from([0.0, 0.05]),
     loss=st.sampled_from(sorted(LOSSES)),
 )
-learners = st.one_of(momds, momdh, multiclass, lkm_books, raker)
+pocket = st.builds(PocketClassifier, **seeds, dtype=precision, memory=st.integers(12_000, 40_000))
+learners = st.one_of(momds, momdh, multiclass, lkm_books, raker, pocket)
 
 
 # ---- runs -----------------------------------------------------------------------------------------------------------
@@ -130,12 +142,12 @@ class Run(NamedTuple):
 @st.composite
 def runs(draw, models=learners):
     model = draw(models)
-    n, d = draw(st.integers(2, 90)), draw(st.sampled_from([1, 2, 5, 17, 40]))
+    n, d = draw(st.integers(2, 90)), draw(st.sampled_from([1, 2, 5, 17, 40, 70]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     X = draw(st.sampled_from(KINDS))(rng, n, d)
     if getattr(model, "storage", None) == "float16":
         X = np.clip(X, -65504, 65504)
-    C = draw(st.sampled_from([2, 3, 7])) if isinstance(model, MulticlassMOMDS) else 2
+    C = draw(st.sampled_from([2, 3, 7])) if isinstance(model, MulticlassMOMDS | PocketClassifier) else 2
     classes = [-1, 1] if C == 2 else list(range(C))
     rare = draw(st.sampled_from([0.0, 0.3, 1 - 1 / C]))  # one class only among them
     y = np.where(rng.random(n) < rare, rng.choice(classes[:-1], size=n), classes[-1])
@@ -269,7 +281,7 @@ def test_answering_learns_nothing(run):
 
 
 @always
-@given(run=runs(multiclass))
+@given(run=runs(st.one_of(multiclass, pocket)))
 def test_of_two_classes_one_gains_what_the_other_loses(run):
     run = run._replace(y=np.where(run.y == run.classes[-1], 1, -1), classes=[-1, 1])
     run.learn()

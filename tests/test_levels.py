@@ -15,6 +15,7 @@ from pocketkernel import (
     Linear,
     LKMBooks,
     MulticlassMOMDS,
+    PocketClassifier,
     Polynomial,
     Raker,
     _core,
@@ -34,6 +35,9 @@ LEARNERS = {
     "Raker": lambda **given: Raker(features=27, random_state=1, **given),
     "Raker, no ladder": lambda **given: Raker(kernels=gaussians([0.3, 0.7, 2]), features=8, random_state=1, **given),
     "Multiclass": lambda **given: MulticlassMOMDS(budget=21, random_state=1, **given),
+    "Pocket": lambda **given: PocketClassifier(memory="20KiB", random_state=1, **given),
+    "Pocket linear": lambda **given: PocketClassifier(memory="7KiB", random_state=1, **given),
+    "Multiclass Pocket": lambda **given: PocketClassifier(memory="60KiB", random_state=1, **given),
     "Multiclass mixed": lambda **given: MulticlassMOMDS(kernels=MIXED, budget=9, random_state=1, **given),
 }
 PRECISIONS = {
@@ -44,13 +48,19 @@ PRECISIONS = {
 }
 every_precision = pytest.mark.parametrize(
     ("name", "precision"),
-    [(name, p) for name in LEARNERS for p in PRECISIONS if "storage" not in PRECISIONS[p] or "Raker" not in name],
+    [
+        (name, p)
+        for name in LEARNERS
+        for p in PRECISIONS
+        if "storage" not in PRECISIONS[p] or not any(of in name for of in ("Raker", "Pocket"))
+    ],
 )
 STREAMS = {
     "rings": streams.rings(500),
     "duplicates": streams.with_duplicates(500),
     "one_hot": streams.one_hot(400),
     "sparse": streams.sparse_numbers(400),
+    "wide": streams.sparse_numbers(300, d=70),
 }
 
 

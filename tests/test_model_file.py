@@ -31,6 +31,7 @@ from pocketkernel import (
     Laplacian,
     Linear,
     ModelFileError,
+    PocketClassifier,
     Polynomial,
     Raker,
     _core,
@@ -186,6 +187,8 @@ def test_labels_that_cannot_be_written(labels):
         Raker(features=4, rate=1e6, regularization=0, loss="hinge", random_state=0),
         MOMDS(budget=8, step=1e12, norm_bound=1e12, random_state=0),
         MOMDH(budget=8, step=1e12, norm_bound=1e12, random_state=0),
+        PocketClassifier(random_state=0),
+        PocketClassifier(dtype="float64", random_state=0),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -588,7 +591,7 @@ def test_copies(class_, way):
 @pytest.mark.parametrize("way", COPIERS)
 @every_estimator
 def test_copies_of_an_estimator_that_has_learned_nothing(class_, way):
-    model = small(class_, kernels=gaussians([1, 2]))
+    model = small(class_, **{"kernels": gaussians([1, 2])} if "kernels" in class_._get_param_names() else {})
     model.note = 1
     copied = COPIERS[way](model)
     assert copied.get_params() == model.get_params()

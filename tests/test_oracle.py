@@ -14,6 +14,7 @@ from pocketkernel import (
     Linear,
     LKMBooks,
     MulticlassMOMDS,
+    PocketClassifier,
     Polynomial,
     Raker,
     gaussians,
@@ -279,3 +280,136 @@ def test_two_classes_are_the_binary_learner(stream):
     for count in ("rounds", "mistakes", "additions", "proxies", "removals"):
         assert several.diagnostics_[count] == two.diagnostics_[count], count
     np.testing.assert_allclose(several.kernel_weights_, two.kernel_weights_, rtol=1e-9)
+
+
+# ---- PocketClassifier -----------------------------------------------------------------------------------------------
+
+
+def classes_of(X, y, C):
+    return (y > 0).astype(int) if C == 2 else streams.in_classes(X, C)
+
+
+def reversed_labels(C, rows=2000):
+    """Two classes change places half-way; of more, each becomes the next one."""
+    X, y = streams.rings(rows)
+    y = classes_of(X, y, C)
+    return X, np.where(np.arange(rows) < rows // 2, y, (y + 1) % C)
+
+
+def other_labels(rows=2000):
+    """Late in the stream labels begin to follow another column; reversing them does not help."""
+    X, _ = streams.rings(rows)
+    return X, np.where(np.arange(rows) < 1500, X[:, 0] > 0, X[:, 1] > 0).astype(int)
+
+
+def constant_columns(C, rows=1500):
+    """One column that is always 0, one that is always 3.25, and one that is constant for a while."""
+    X, y = streams.rings(rows)
+    more = np.zeros((rows, 3))
+    more[:, 1] = 3.25
+    more[rows // 3 :, 2] = X[rows // 3 :, 0]
+    return np.hstack([X, more]), classes_of(X, y, C)
+
+
+def columns_of_any_size(rows=1500):
+    X, y = streams.rings(rows, d=4)
+    return X**3 * 10.0 ** np.array([-6, -2, 3, 6]) + [0, 1, 1e4, -1e7], classes_of(X, y, 2)
+
+
+def wide(stream, C, rows=1000):
+    X, y = stream(rows, d=80)
+    return X, classes_of(X, y, C)
+
+
+def pockets(X, y, C, memory, seed=1):
+    """The model before its first row, and its transcription."""
+    model = PocketClassifier(memory=memory, dtype="float64", random_state=seed)
+    first = PocketClassifier(**model.get_params()).partial_fit(X[:1], y[:1], classes=range(C))
+    widths = [kernel.width for kernel in first._recipe.kernels[1:]]
+    return model, oracle.PocketClassifier(widths, first.frequencies_, X.shape[1], C, lanes=8)
+
+
+def compare_pockets(X, y, C, memory, as_csr=False, weights=None):
+    model, reference = pockets(X, y, C, memory)
+    compare(model, reference, X, y, as_csr, weights, classes=range(C))
+    done = model.diagnostics_
+    assert (done.rounds, done.mistakes) == (reference.rounds, reference.mistakes)
+    assert done.stored.tolist() == [reference.count(i) for i in range(reference.K)]
+    np.testing.assert_allclose(done.cumulative_loss, reference.cumulative_loss, rtol=1e-9)
+    np.testing.assert_allclose(done.norms, reference.norms(), rtol=1e-9, atol=1e-12)
+    shares = np.abs(reference.w) / np.abs(reference.w).sum()
+    np.testing.assert_allclose(model.kernel_weights_, shares, rtol=1e-8, atol=1e-12)
+    return reference
+
+
+@pytest.mark.parametrize("weights", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize(("memory", "experts"), [("1800B", 1), ("4KiB", 3), ("10KiB", 4), ("16KiB", 5), ("32KiB", 7)])
+def test_pocket_classifier(memory, experts, weights):
+    X, y = streams.rings(1500)
+    w = streams.weights(len(y), seed=4) if weights else None
+    reference = compare_pockets(X, classes_of(X, y, 2), 2, memory, weights=w)
+    assert experts == reference.K
+    assert (reference.moves > 3) == (experts > 3)
+    assert reference.clipped > 0 or experts < 7
+    assert reference.rounds == (len(y) if w is None else np.count_nonzero(w))
+
+
+@pytest.mark.parametrize("weights", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize(("memory", "experts"), [("3KiB", 1), ("12KiB", 3), ("48KiB", 5)])
+def test_pocket_classifier_of_several_classes(memory, experts, weights):
+    X, _ = streams.rings(1000)
+    w = streams.weights(len(X), seed=4) if weights else None
+    reference = compare_pockets(X, streams.in_classes(X, 4), 4, memory, weights=w)
+    assert (experts, 4) == (reference.K, reference.R)
+    assert (reference.moves > 3) == (experts > 3)
+    assert reference.rounds == (len(X) if w is None else np.count_nonzero(w))
+
+
+@pytest.mark.parametrize("weights", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("C", [2, 3])
+@pytest.mark.parametrize("stream", [streams.one_hot, streams.sparse_numbers], ids=lambda stream: stream.__name__)
+def test_pocket_classifier_on_sparse_rows(stream, C, as_csr, weights):
+    """From 64 columns on, rows are scaled and projected through their nonzeros alone."""
+    X, y = wide(stream, C)
+    assert np.mean(X == 0) > 0.8
+    w = streams.weights(len(y), seed=4) if weights else None
+    reference = compare_pockets(X, y, C, "48KiB", as_csr, w)
+    assert reference.moves > 1
+
+
+def test_pocket_classifier_when_two_classes_change_places():
+    X, y = reversed_labels(2)
+    w = np.where(streams.weights(len(y), seed=4) == 0, 0.0, 1.0)
+    for weights in (None, w):
+        reference = compare_pockets(X, y, 2, "16KiB", weights=weights)
+        assert reference.turns == 1
+        assert reference.turned
+    there_and_back = np.where(np.arange(len(y)) < 1500, y, 1 - y)
+    reference = compare_pockets(X, there_and_back, 2, "16KiB")
+    assert reference.turns == 2
+    assert not reference.turned
+
+
+def test_pocket_classifier_in_a_hurry():
+    reference = compare_pockets(*other_labels(), 2, "8KiB")
+    assert reference.hurries > 0
+    assert reference.turns == 0
+    reference = compare_pockets(*reversed_labels(3), 3, "24KiB")
+    assert reference.hurries > 0
+    assert reference.turns == 0
+
+
+@pytest.mark.parametrize("C", [2, 3])
+def test_pocket_classifier_with_constant_columns(C):
+    X, y = constant_columns(C)
+    reference = compare_pockets(X, y, C, "24KiB")
+    assert reference.factor[3] == reference.factor[4] == 0 < reference.factor[5]
+    assert not np.any(reference.a[:, 3:5])
+    assert np.all(reference.a[:, 5] != 0)
+
+
+def test_pocket_classifier_with_columns_of_any_size():
+    X, y = columns_of_any_size()
+    reference = compare_pockets(X, y, 2, "16KiB")
+    assert np.ptp(np.log10(reference.factor)) > 10

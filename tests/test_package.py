@@ -41,7 +41,7 @@ def test_public_names(module):
     assert len(set(module.__all__)) == len(module.__all__)
     for name in module.__all__:
         assert hasattr(module, name)
-    assert {"MOMDS", "MOMDH", "LKMBooks", "MulticlassMOMDS", "Raker"} <= set(module.__all__)
+    assert {"MOMDS", "MOMDH", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", "Raker"} <= set(module.__all__)
 
 
 def test_public_names_are_described():
@@ -122,7 +122,7 @@ SHARED = ("learner", "list", "shared_buffer")  # headers that learners are made 
 def test_learners_have_the_same_files():
     python = stems(PACKAGE / "learners", "[!_]*.py")
     assert python == stems(CORE / "learners", "*.hpp", *SHARED)
-    assert {"m_omd_s", "m_omd_h", "lkm_books", "multiclass_m_omd_s", "raker"} <= python
+    assert {"m_omd_s", "m_omd_h", "lkm_books", "multiclass_m_omd_s", "pocket_classifier", "raker"} <= python
 
 
 def test_learners_have_the_same_names():

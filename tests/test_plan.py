@@ -1,13 +1,17 @@
 """Plans: what a learner will take, exactly, before it has seen a row."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, Raker, learners
+from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, PocketClassifier, learners
 from pocketkernel.learners._plan import Plan
 from pocketkernel.memory import parse_bytes
 
 LEARNERS = [getattr(learners, name) for name in learners.__all__]
+COUNTING = [learner for learner in LEARNERS if learner is not PocketClassifier]  # its only budget is memory
+every_counting_learner = pytest.mark.parametrize("learner", COUNTING, ids=lambda c: c.__name__)
 every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda c: c.__name__)
 
 
@@ -37,11 +41,12 @@ def test_refused_or_as_planned(learner, memory, d, dtype):
             fitted(learner(memory=memory, dtype=dtype), d)
         plan, bytes_ = learner.plan(d, memory=least, dtype=dtype), least  # the sentence keeps its word
         assert plan.nbytes == least
-    assert (plan.learner, plan.n_features, plan.dtype, plan.kernels) == (learner.__name__, d, dtype, 5)
+    assert (plan.learner, plan.n_features, plan.dtype) == (learner.__name__, d, dtype)
     assert plan.memory == bytes_
     assert plan.headroom == bytes_ - plan.nbytes >= 0
     model = fitted(learner(memory=bytes_, dtype=dtype), d)
-    assert (model.nbytes, model.budget_) == (plan.nbytes, plan.budget)
+    assert (model.nbytes, model.budget_, len(model.kernel_weights_)) == (plan.nbytes, plan.budget, plan.kernels)
+    assert plan.kernels == 5 or learner is PocketClassifier
 
 
 def test_most_of_the_table_fits():
@@ -56,7 +61,7 @@ def test_most_of_the_table_fits():
 
 
 @pytest.mark.parametrize("d", [1, 2, 7, 50])
-@every_learner
+@every_counting_learner
 def test_one_more_would_not_fit(learner, d):
     plan = learner.plan(d, memory="100kB")
     assert learner.plan(d, **{plan.budget_name: plan.budget}).nbytes == plan.nbytes
@@ -64,7 +69,7 @@ def test_one_more_would_not_fit(learner, d):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@every_learner
+@every_counting_learner
 def test_bytes_per_row(learner, dtype):
     name = learner._budget_name
     plan, larger = (learner.plan(9, dtype=dtype, **{name: budget}) for budget in (1000, 1640))
@@ -72,7 +77,7 @@ def test_bytes_per_row(learner, dtype):
     assert plan.bytes_per_row >= 9 * np.dtype(dtype).itemsize
 
 
-@every_learner
+@every_counting_learner
 def test_on_an_instance(learner):
     model = learner(memory="64KiB", dtype="float64", kernels=Gaussian(1.0))
     plan = model.plan(10)
@@ -84,7 +89,7 @@ def test_on_an_instance(learner):
     assert not model.__sklearn_is_fitted__()
 
 
-@every_learner
+@every_counting_learner
 def test_memory_stands_for_memory_and_budget(learner):
     name = learner._budget_name
     model = learner(**{name: 12})
@@ -95,9 +100,57 @@ def test_memory_stands_for_memory_and_budget(learner):
         learner.plan(3, memory="64KiB", **{name: 12})
 
 
-@every_learner
+@every_counting_learner
 def test_without_either_it_is_the_default(learner):
     assert learner.plan(3).budget == fitted(learner(), 3).budget_ == 400
+
+
+# ---- PocketClassifier, whose widths depend on the memory ------------------------------------------------------------
+
+
+def test_the_more_memory_the_more_widths():
+    plans = [PocketClassifier.plan(5, memory=memory) for memory in ("2KiB", "3KiB", "6KiB", "10KiB", "64KiB", "1MiB")]
+    assert [plan.kernels for plan in plans] == [1, 3, 4, 5, 7, 7]
+    assert [plan.budget for plan in plans] == sorted(plan.budget for plan in plans)
+    for plan in plans:
+        fit = fitted(PocketClassifier(memory=plan.memory), 5)
+        assert (fit.nbytes, fit.budget_, len(fit.kernel_weights_)) == (plan.nbytes, plan.budget, plan.kernels)
+        assert fit.frequencies_.shape == (plan.budget, 5)
+        assert PocketClassifier.plan(5, memory=plan.nbytes).budget == plan.budget  # nothing less would do
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("d", [1, 7, 63, 64, 500])
+def test_no_frequency_more_would_fit(d, dtype, n_classes):
+    for memory in (100_000, 1_000_000):
+        model = PocketClassifier(memory=memory, dtype=dtype)
+        plan = model.plan(d, n_classes=n_classes)
+        recipe = model._choose(d, n_classes, None)
+        assert recipe.budget == plan.budget > 0
+        assert replace(recipe, budget=plan.budget + 1).size()[0] > memory >= plan.nbytes
+        assert plan.bytes_per_row >= d + 4 * (n_classes if n_classes > 2 else 1) * np.dtype(dtype).itemsize
+        assert memory - plan.nbytes <= 16 * plan.bytes_per_row + 64
+
+
+def test_a_linear_model_has_no_frequencies():
+    plan = PocketClassifier.plan(10, memory="2KiB")
+    assert (plan.budget, plan.bytes_per_row, plan.kernels) == (0, 0, 1)
+    assert "per frequency" not in str(plan)
+    assert len(str(plan).splitlines()) == 5
+    assert fitted(PocketClassifier(memory="2KiB"), 10).frequencies_.shape == (0, 10)
+
+
+def test_on_an_instance_that_has_only_memory():
+    model = PocketClassifier(memory="32KiB", dtype="float64")
+    assert model.plan(10) == PocketClassifier.plan(10, memory="32KiB", dtype="float64")
+    assert model.plan(10, memory="1MiB") == PocketClassifier.plan(10, memory=2**20, dtype="float64")
+    assert PocketClassifier.plan(10).memory == 65536
+    assert model.plan(10, n_classes=7).budget < model.plan(10).budget
+    with pytest.raises(ValueError, match="memory=None is not a number of bytes"):
+        PocketClassifier(memory=None).plan(10)
+    with pytest.raises(TypeError, match="features"):
+        PocketClassifier.plan(10, features=100)
 
 
 def test_a_plan_draws_no_random_numbers():
@@ -140,11 +193,14 @@ def test_as_text(learner):
     plan = learner.plan(1000, memory="2MiB")
     title, *lines = str(plan).splitlines()
     assert repr(plan) == str(plan)
-    assert title == f"{learner.__name__}, 1,000 features, 5 kernels, float32"
+    kernels = 7 if learner is PocketClassifier else 5
+    assert title == f"{learner.__name__}, 1,000 features, {kernels} kernels, float32"
     assert len(lines) == 5
     assert len({line.rindex(" ") for line in lines}) == 1  # numbers end in one column
     assert f"{plan.nbytes:,} bytes" in str(plan)
-    assert f"{plan.budget:,} " + ("frequencies" if learner is Raker else "rows") in str(plan)
+    assert f"{plan.budget:,} " + ("frequencies" if learner._budget_name == "features" else "rows") in str(plan)
+    if learner is PocketClassifier:
+        return
     assert len(str(learner.plan(1, kernels=Gaussian(1.0))).splitlines()) == 4
     assert "1 feature, 1 kernel" in str(learner.plan(1, kernels=Gaussian(1.0)))
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import streams
-from pocketkernel import MOMDH, MOMDS, LKMBooks, Raker
+from pocketkernel import MOMDH, MOMDS, LKMBooks, PocketClassifier, Raker
 from pocketkernel.evaluate import Majority, OnlineLinear, progressive
 
 X, y = streams.rings(1003)
@@ -14,6 +14,7 @@ MODELS = {
     "m_omd_h": lambda: MOMDH(budget=50, random_state=0),
     "lkm_books": lambda: LKMBooks(budget=50, horizon=1003, random_state=0),
     "raker": lambda: Raker(features=50, random_state=0),
+    "pocket_classifier": lambda: PocketClassifier(memory="16KiB", random_state=0),
     "linear": OnlineLinear,
     "majority": Majority,
 }

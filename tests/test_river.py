@@ -24,7 +24,7 @@ from pocketkernel import gaussians, learners, model_file
 from pocketkernel import river as pocket
 from pocketkernel.learners._persistent import plausible
 from pocketkernel.model_file import ModelFileError
-from pocketkernel.river import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, Raker
+from pocketkernel.river import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
 
 CLASSES = [
     class_
@@ -40,8 +40,11 @@ SMALL = {
     "LKMBooks": {"budget": 20, "horizon": 300},
     "Raker": {"features": 9},
     "MulticlassMOMDS": {"budget": 8, "n_classes": 3},
+    "PocketClassifier": {"memory": "8KiB", "n_classes": 3},
 }
-BINARY = [class_ for class_ in CLASSES if class_ is not MulticlassMOMDS]
+MANY = [class_ for class_ in CLASSES if "n_classes" in inspect.signature(class_).parameters]
+BINARY = [class_ for class_ in CLASSES if class_ not in MANY]
+every_class_of_many = pytest.mark.parametrize("class_", MANY, ids=lambda class_: class_.__name__)
 every_binary_class = pytest.mark.parametrize("class_", BINARY, ids=lambda class_: class_.__name__)
 every_class = pytest.mark.parametrize("class_", CLASSES, ids=lambda class_: class_.__name__)
 
@@ -94,13 +97,13 @@ def test_river_check(class_, params, n):
 
 @every_class
 def test_no_check_is_skipped(class_):
-    (params,) = class_._unit_test_params()
-    model = class_(**params)
-    names = Counter(check.__name__ for check in checks.yield_checks(model))
-    print(f"{class_.__name__}: {names.total()} checks")
-    assert model._unit_test_skips() == set()
-    assert names.total() > 20
-    assert {check for name, check in EXPECTED_FAILURES if name == class_.__name__} <= set(names)
+    for params in class_._unit_test_params():
+        model = class_(**params)
+        names = Counter(check.__name__ for check in checks.yield_checks(model))
+        print(f"{class_.__name__}({params}): {names.total()} checks")
+        assert model._unit_test_skips() == set()
+        assert names.total() > 20
+        assert {check for name, check in EXPECTED_FAILURES if name == class_.__name__} <= set(names)
 
 
 # ---- the same learners ----------------------------------------------------------------------------------------------
@@ -121,8 +124,8 @@ def test_the_parameters_are_those_of_the_learner(class_):
     if class_ is LKMBooks:
         assert here.pop("horizon") is inspect.Parameter.empty  # River has no fit that could count the rows
         assert there.pop("horizon") is None
-    if class_ is MulticlassMOMDS:
-        assert here.pop("n_classes") == 10  # River tells no labels beforehand
+    if class_ in MANY:  # River tells no labels beforehand
+        assert here.pop("n_classes") == {MulticlassMOMDS: 10, PocketClassifier: 2}[class_]
     assert there.pop("n_jobs") is None  # a stream is one thread
     assert here == there
     for name in here:
@@ -383,6 +386,10 @@ def test_long_values_are_cut_short():
     ],
 )
 def test_bad_parameters_are_named_at_the_first_row(class_, given, message):
+    if class_ is PocketClassifier:  # it has neither kernels nor a budget
+        if "kernels" in given:
+            return
+        message = message.replace("are both given", r"\(1024 bytes\) is too small: PocketClassifier with 4 features")
     model = small(class_, **given)
     assert model.predict_one({"a": 1.0}) is None
     with pytest.raises(ValueError, match=message):
@@ -576,44 +583,91 @@ def segments(count):
     return [{name: value / scale[name] for name, value in x.items()} for x, _ in rows], [y for _, y in rows]
 
 
-def test_many_labels_are_those_of_the_learner():
+@pytest.mark.parametrize("labels", [2, 7])
+@every_class_of_many
+def test_many_labels_are_those_of_the_learner(class_, labels):
     xs, ys = segments(300)
+    ys = ys if labels == 7 else [y == "sky" for y in ys]
     seen = list(dict.fromkeys(ys))
-    model = MulticlassMOMDS(n_classes=len(seen), budget=30, width=18, seed=1)
-    twin = learners.MulticlassMOMDS(budget=30, random_state=1)
+    given = {"budget": 30} if class_ is MulticlassMOMDS else {"memory": "32KiB"}
+    model = class_(n_classes=labels, width=18, seed=1, **given)
+    twin = getattr(learners, class_.__name__)(random_state=1, **given)
     names = sorted(xs[0])
     rows = np.array([[x[name] for name in names] for x in xs])
     places = np.array([seen.index(y) for y in ys])
-    expected = twin.predict_then_learn(rows, places, classes=range(len(seen)))
+    expected = twin.predict_then_learn(rows, places, classes=range(labels))
     scores = []
     for x, y in zip(xs, ys, strict=True):
-        scores.append(model._score(x) if model._model is not None else [0.0] * len(seen))
+        scores.append(model._score(x) if model._model is not None else [0.0] * labels)
         model.learn_one(x, y)
-    assert np.array_equal(scores, expected)
+    scores = np.array(scores)
+    assert np.array_equal(scores[:, 1] - scores[:, 0] if labels == 2 else scores, expected)
+    assert np.ptp(scores) > 1
     assert [model.predict_one(x) for x in xs] == [seen[place] for place in twin.predict(rows)]
     odds = np.array([list(model.predict_proba_one(x).values()) for x in xs])
     np.testing.assert_allclose(odds, twin.predict_proba(rows), rtol=1e-12)
+    assert (model.nbytes, model.budget_) == (twin.nbytes, twin.budget_)
+    assert np.array_equal(model.kernel_weights_, twin.kernel_weights_)
+    if class_ is PocketClassifier:
+        assert np.array_equal(model.frequencies_, twin.frequencies_)
 
 
-def test_labels_as_they_appear():
-    model = MulticlassMOMDS(n_classes=3, budget=8, width=4, seed=0)
+@every_class_of_many
+def test_labels_as_they_appear(class_):
+    model = small(class_)
     assert model.predict_one(XS[0]) is None
     assert model.predict_proba_one(XS[0]) == {}
     for n, y in enumerate(["c", 7, "a"]):
         model.learn_one(XS[n], y)
         assert set(model.predict_proba_one(XS[0])) == {"c", 7, "a"} - {*["c", 7, "a"][n + 1 :]}
     before = state(model)
-    with pytest.raises(ValueError, match="y='d' is one label more than n_classes=3"):
+    with pytest.raises(ValueError, match=f"y='d' is one label more than n_classes=3: give {class_.__name__} room"):
         model.learn_one(XS[3], "d")
     assert state(model) == before
     with pytest.raises(ValueError, match="n_classes=1 is out of range"):
-        MulticlassMOMDS(n_classes=1).learn_one(XS[0], "c")
+        class_(n_classes=1).learn_one(XS[0], "c")
 
 
-def test_many_labels_in_a_pipeline():
-    model = preprocessing.StandardScaler() | MulticlassMOMDS(n_classes=7, width=18, seed=0)
+@every_class_of_many
+def test_room_for_two_labels(class_):
+    """What River asks of a binary classifier: that metrics for two labels take it, and that it knows the bools."""
+    assert class_(n_classes=3)._multiclass
+    model = small(class_, n_classes=2)
+    assert not model._multiclass
+    assert metrics.ROCAUC().works_with(model)
+    frame = pd.DataFrame(XS[:2])
+    assert model.predict_one(XS[0]) is None
+    assert model.predict_proba_one(XS[0]) == {False: 0.5, True: 0.5}
+    assert model.predict_proba_many(frame).to_dict("list") == {False: [0.5, 0.5], True: [0.5, 0.5]}
+    for _ in range(20):
+        model.learn_one(XS[0], True)
+    assert model.predict_one(XS[0]) is True
+    assert set(model.predict_proba_one(XS[0])) == {False, True}
+    assert model.predict_proba_one(XS[0])[True] > 0.7
+    assert model.predict_proba_many(frame)[True][0] == model.predict_proba_one(XS[0])[True]
+    word = taught(small(class_, n_classes=2), XS[:1], ["ham"])
+    assert word.predict_proba_one(XS[0]) == {"ham": 1.0}
+    model.learn_one(XS[1], "spam")  # of True and another label, the other one is the second
+    assert set(model.predict_proba_one(XS[0])) == {True, "spam"}
+
+
+@every_class_of_many
+def test_many_labels_in_a_pipeline(class_):
+    model = preprocessing.StandardScaler() | class_(n_classes=7, width=18, seed=0)
     metric = evaluate.progressive_val_score(datasets.ImageSegments().take(1000), model, metrics.Accuracy())
-    assert metric.get() > 0.75
+    assert metric.get() > {MulticlassMOMDS: 0.75, PocketClassifier: 0.85}[class_]
+
+
+def test_a_pocket_classifier_needs_no_scaler():
+    accuracies = []
+    for model in (
+        PocketClassifier(width=9, seed=0),
+        preprocessing.StandardScaler() | PocketClassifier(width=9, seed=0),
+    ):
+        metric = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+        accuracies.append(metric.get())
+    assert min(accuracies) > 0.89
+    assert abs(accuracies[0] - accuracies[1]) < 0.01
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
@@ -860,8 +914,9 @@ def test_pipeline(class_):
     assert model[class_.__name__].collisions_ == 0
 
 
-def test_probabilities_are_worth_something():
-    model = preprocessing.StandardScaler() | MOMDS(width=9, seed=0)
+@pytest.mark.parametrize("class_", [MOMDS, PocketClassifier])
+def test_probabilities_are_worth_something(class_):
+    model = preprocessing.StandardScaler() | class_(width=9, seed=0)
     metric = metrics.LogLoss() + metrics.ROCAUC()
     evaluate.progressive_val_score(datasets.Phishing(), model, metric)
     loss, area = metric.get()

@@ -21,7 +21,7 @@ from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pocketkernel
-from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, Raker
+from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
 
 
 def discovered():
@@ -38,6 +38,7 @@ def discovered():
 
 ESTIMATORS = discovered()
 BINARY = {name: estimator for name, estimator in ESTIMATORS.items() if not estimator._multiclass}
+MANY = {name: estimator for name, estimator in ESTIMATORS.items() if estimator._multiclass}
 PROBABLE = {name: estimator for name, estimator in ESTIMATORS.items() if estimator is not MOMDH}
 
 
@@ -52,7 +53,7 @@ def every(estimators):
 
 def test_everything_is_discovered():
     assert set(ESTIMATORS) == set(pocketkernel.learners.__all__)
-    assert {"MOMDS", "MOMDH", "LKMBooks", "Raker", "MulticlassMOMDS"} <= set(ESTIMATORS)
+    assert {"MOMDS", "MOMDH", "LKMBooks", "Raker", "MulticlassMOMDS", "PocketClassifier"} <= set(ESTIMATORS)
 
 
 NOT_REPEATS = "a row of weight w is one example with its loss scaled by w; w repeats would be w draws and w rounds"
@@ -97,6 +98,8 @@ def test_grid_search(estimator):
 
 def grid(estimator):
     name = estimator.__name__.lower()
+    if estimator is PocketClassifier:
+        return {f"{name}__memory": ["2KiB", "16KiB"]}
     count = estimator._budget_name
     return {f"{name}__{count}": [20, 100], f"{name}__kernels": [None, pocketkernel.gaussians([0.5, 1])]}
 
@@ -111,7 +114,8 @@ def test_cross_validation(estimator):
 @every(ESTIMATORS)
 def test_clone_is_unfitted_and_equal(estimator):
     X, y = moons(100)
-    model = make(estimator, kernels=pocketkernel.gaussians([1, 2]), memory=10**6).fit(X, y)
+    kernels = {} if estimator is PocketClassifier else {"kernels": pocketkernel.gaussians([1, 2])}
+    model = make(estimator, memory=10**6, **kernels).fit(X, y)
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert not hasattr(copy, "classes_")
@@ -145,11 +149,11 @@ def test_column_transformer(estimator):
 
 @every(ESTIMATORS)
 def test_repr(estimator):
-    model = make(estimator, memory="64KiB")
-    assert "memory='64KiB'" in repr(model)
+    model = make(estimator, memory="60KiB")
+    assert "memory='60KiB'" in repr(model)
     html = estimator_html_repr(model)
     assert estimator.__name__ in html
-    assert "64KiB" in html
+    assert "60KiB" in html
     X, y = moons(50)
     assert estimator.__name__ in model.fit(X, y)._repr_html_()
 
@@ -159,7 +163,7 @@ def test_tags(estimator):
     tags = get_tags(estimator())
     assert tags.estimator_type == "classifier"
     assert tags.input_tags.sparse
-    assert tags.classifier_tags.multi_class == (estimator is MulticlassMOMDS)
+    assert tags.classifier_tags.multi_class == (estimator in (MulticlassMOMDS, PocketClassifier))
     assert tags.target_tags.required
 
 
@@ -317,10 +321,11 @@ def test_many_classes_share_one_buffer():
     assert a_class < rows / 5, "a class costs its coefficients, one per row and kernel, and no rows"
 
 
-def test_many_classes_named_beforehand():
+@every(MANY)
+def test_many_classes_named_beforehand(estimator):
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])
-    model = MulticlassMOMDS(random_state=0)
+    model = estimator(random_state=0)
     model.partial_fit(X[:10], names[y[:10]], classes=names)
     assert set(model.predict(X)) <= set(names)
     for _ in range(3):
@@ -331,8 +336,9 @@ def test_many_classes_named_beforehand():
         model.partial_fit(X[:1], ["oak"])
 
 
-def test_two_classes_are_a_special_case():
+@every(MANY)
+def test_two_classes_are_a_special_case(estimator):
     X, y = moons()
-    model = MulticlassMOMDS(random_state=0).fit(X, y)
+    model = estimator(random_state=0).fit(X, y)
     assert model.decision_function(X).shape == y.shape
     assert model.score(X, y) > 0.85

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import streams
 from discover import ESTIMATORS, small
-from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, ModelFileError, Raker, _core, gaussians
+from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, ModelFileError, PocketClassifier, Raker, _core, gaussians
 
 # state.hpp: magic, version (32 bits each), model, size, checksum (64 bits each).
 HEADER = struct.Struct("=IIQQQ")
@@ -32,6 +32,7 @@ LEARNERS = {
     "MOMDH": lambda **given: MOMDH(**{"budget": 6, "reservoir": 3, "horizon": 10, "random_state": 1} | given),
     "LKMBooks": lambda **given: LKMBooks(**{"budget": 30, "horizon": 300, "random_state": 1} | given),
     "Raker": lambda **given: Raker(**{"features": 9, "random_state": 1} | given),
+    "PocketClassifier": lambda **given: PocketClassifier(**{"memory": "8KiB", "random_state": 1} | given),
 }
 X, Y = streams.with_duplicates(300)
 every_learner = pytest.mark.parametrize("name", LEARNERS)
@@ -153,6 +154,7 @@ OTHERS = {
     "MOMDH": [{"reservoir": 4}, {"horizon": 12}, {"removal": "restart"}, {"budget": 7}, {"dtype": "float64"}],
     "LKMBooks": [{"nu": 0.25}, {"step": 5.0}, {"horizon": 301}, {"loss": "hinge"}, {"budget": 31}],
     "Raker": [{"features": 10}, {"rate": 0.1}, {"regularization": 0.01}, {"loss": "hinge"}],
+    "PocketClassifier": [{"memory": "2KiB"}, {"memory": "9KiB"}, {"dtype": "float64"}],
 }  # fmt: skip
 
 
@@ -304,7 +306,9 @@ def test_exact_resume_in_another_process(elsewhere, class_, dtype, stop, seed, b
     X, y = stream(260)
     w = np.random.default_rng(stop).choice([0.0, 0.5, 1.0, 3.0], size=len(y)) if weighted else np.ones(len(y))
     held = {"storage": storage} if dtype == "float32" and "storage" in class_._get_param_names() else {}
-    model = small(class_, dtype=dtype, random_state=seed, **{class_._budget_name: budget}, **held)
+    counts = class_._budget_name in class_._get_param_names()
+    held |= {class_._budget_name: budget} if counts else {"memory": 5000 + 500 * budget}
+    model = small(class_, dtype=dtype, random_state=seed, **held)
     twin = copy.deepcopy(model)
     whole = twin.predict_then_learn(X, y, classes=[-1, 1], sample_weight=w)
     first = model.predict_then_learn(X[:stop], y[:stop], classes=[-1, 1], sample_weight=w[:stop])

@@ -10,11 +10,11 @@ import pytest
 from scipy import sparse
 
 import streams
-from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, Raker
+from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
 from pocketkernel.learners import _base, _threads
 
 X, Y = streams.rings(400, d=5)
-WIDE, WIDE_Y = streams.sparse_numbers(400)
+WIDE, WIDE_Y = streams.sparse_numbers(400, d=70)
 LEARNERS = {
     "MOMDS": lambda **given: MOMDS(**{"budget": 60, "random_state": 1} | given),
     "MOMDS, float64": lambda **given: MOMDS(**{"budget": 60, "random_state": 1, "dtype": "float64"} | given),
@@ -23,6 +23,8 @@ LEARNERS = {
     "LKMBooks": lambda **given: LKMBooks(**{"budget": 50, "horizon": 400, "random_state": 1} | given),
     "Raker": lambda **given: Raker(**{"features": 40, "random_state": 1} | given),
     "MulticlassMOMDS": lambda **given: MulticlassMOMDS(**{"budget": 60, "random_state": 1} | given),
+    "PocketClassifier": lambda **given: PocketClassifier(**{"memory": "40KiB", "random_state": 1} | given),
+    "PocketClassifier, 5": lambda **given: PocketClassifier(**{"memory": "60KiB", "random_state": 1} | given),
 }
 
 
@@ -50,7 +52,7 @@ def threads(monkeypatch):
 def test_same_bits(name, rows, threads):
     wide = rows == "wide csr"
     data = WIDE if wide else X
-    y = streams.in_classes(data, 5) if name == "MulticlassMOMDS" else (WIDE_Y if wide else Y)
+    y = streams.in_classes(data, 5) if name in ("MulticlassMOMDS", "PocketClassifier, 5") else (WIDE_Y if wide else Y)
     given = {"dense": data, "float32": data.astype(np.float32)}.get(rows)
     given = sparse.csr_matrix(data) if given is None else given
     model = LEARNERS[name](n_jobs=1).fit(given, y)
@@ -229,6 +231,7 @@ LEARNING = {
 SHARED = {
     "MOMDS": lambda: MOMDS(budget=400, random_state=0, n_jobs=1).fit(X, Y),
     "MulticlassMOMDS": lambda: MulticlassMOMDS(budget=400, random_state=0, n_jobs=1).fit(X, Y),
+    "PocketClassifier": lambda: PocketClassifier(random_state=0, n_jobs=1).fit(X, Y),
 }
 
 

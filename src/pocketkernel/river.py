@@ -5,8 +5,8 @@ shares the column that its hash points to, with a sign, and `collisions_` counts
 a row is 0. Every score equals that of the scikit-learn-style learner of the same name, given the same rows and seed.
 
 Of two labels, True (or 1) is positive and False (or 0) negative; of others, the first to appear is negative. A score of
-exactly 0 is answered with the positive label, and with None before any label is known. The multiclass learner has room
-for a fixed number of labels and takes them as they appear.
+exactly 0 is answered with the positive label, and with None before any label is known. The multiclass learners have
+room for a fixed number of labels and take them as they appear.
 """
 
 import gc
@@ -41,7 +41,7 @@ try:
 except ImportError as error:
     raise ImportError('pocketkernel.river needs River: pip install "pocketkernel[river]"') from error
 
-__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "Raker"]
+__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", "Raker"]
 
 Features = Mapping[Hashable, Any]
 Floats = npt.NDArray[np.float64]
@@ -376,7 +376,7 @@ class _Binary(_Stream):
             if len(places) == 2:
                 raise ValueError(
                     f"y={y!r} is a third label after {list(places)}: {type(self).__name__} tells two apart; "
-                    "use MulticlassMOMDS, or wrap it in river.multiclass.OneVsRestClassifier."
+                    "use PocketClassifier, or wrap it in river.multiclass.OneVsRestClassifier."
                 )
             wanted = int(y == True)  # noqa: E712  (1 and np.True_ as well)
             places[y] = 1 - wanted if wanted in places.values() else wanted
@@ -432,6 +432,15 @@ class _Binary(_Stream):
             )
 
 
+class _HasFrequencies(_Stream):
+    """A learner with random features."""
+
+    @property
+    def frequencies_(self) -> Floats:
+        """The D random frequencies, one per row, before they are divided by a kernel's width."""
+        return self._fitted().frequencies_  # type: ignore[no-any-return]
+
+
 class _Many(_Stream):
     """Labels in order of appearance, as many as there is room for, and their probabilities."""
 
@@ -446,7 +455,7 @@ class _Many(_Stream):
 
     @property
     def _multiclass(self) -> bool:
-        return True
+        return self.n_classes > 2
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -467,15 +476,22 @@ class _Many(_Stream):
             places[y] = len(places)
         return places
 
-    # ---- answering: among the labels that have been seen ------------------------------------------------------------
+    # ---- answering: among the labels that are known -----------------------------------------------------------------
+
+    def _known(self) -> list[Hashable]:
+        """Labels by place: those that have been learned; and if there is room for two, False and True beforehand."""
+        labels = list(self._places)
+        if self.n_classes == 2 and len(labels) < 2 and all(y in (False, True) for y in labels):
+            labels += [y for y in (False, True) if y not in labels]
+        return labels
 
     def predict_one(self, x: Features) -> Any:  # type: ignore[override]
         """Label of the features x, None before the first one was learned. Of equal scores the earlier label wins."""
         return self._best(self._score(x))
 
     def predict_proba_one(self, x: Features) -> dict[Any, float]:  # type: ignore[override]
-        """Probability of each label that has been learned."""
-        return dict(zip(self._places, self._softmax(self._score(x)), strict=True))
+        """Probability of each label that has been learned; of two bools, of both from the beginning."""
+        return dict(zip(self._known(), self._softmax(self._score(x)), strict=True))
 
     def predict_many(self, X: Any) -> Any:
         """Labels of the rows of a pandas DataFrame, as a Series with its index."""
@@ -485,24 +501,85 @@ class _Many(_Stream):
     def predict_proba_many(self, X: Any) -> Any:
         """Probabilities of the rows of a pandas DataFrame, as a DataFrame with its index and a column per label."""
         rows = [self._softmax(scores) for scores in self._scores(_columns(X), len(X)).tolist()]
-        return _pandas().DataFrame(rows, index=X.index, columns=list(self._places))
+        return _pandas().DataFrame(rows, index=X.index, columns=self._known())
 
     def _best(self, scores: Any) -> Any:
         if not self._places:
             return None
-        labels = list(self._places)
+        labels = self._known()
         return labels[max(range(len(labels)), key=scores.__getitem__)]
 
     def _softmax(self, scores: Any) -> list[float]:
-        if not self._places:
-            return []
-        seen = scores[: len(self._places)]
+        known = len(self._known())
+        if not self._places:  # nor scores: the labels are two bools, or none
+            return [0.5] * known
+        seen = scores[:known]
         odds = [math.exp(score - max(seen)) for score in seen]
         total = sum(odds)
         return [odd / total for odd in odds]
 
 
 # ---- the learners ---------------------------------------------------------------------------------------------------
+
+
+class PocketClassifier(_HasFrequencies, _Many):
+    """A linear model and random features of several kernel widths, mixed: the learner to begin with.
+
+    It has nothing to tune, and scales the features itself. Two labels or more.
+
+    Parameters
+    ----------
+    memory, dtype
+        As in `pocketkernel.PocketClassifier`.
+    n_classes : int, default=2
+        C, the number of labels that there is room for, from 2 to 10,000. They need not be known beforehand.
+    width : int, default=64
+        Number of columns, at least 1. Memory and time grow with it: give it the number of features if that is known.
+    seed : int, default=None
+        Seed of the frequencies.
+
+    Attributes
+    ----------
+    columns_ : dict
+        Column of each name that has one.
+    collisions_ : int
+        Number of learned values that had to share a column.
+    frequencies_, nbytes, budget_, kernel_weights_, diagnostics_
+        See the properties.
+
+    Examples
+    --------
+    >>> from pocketkernel.river import PocketClassifier
+    >>> from river import datasets, evaluate, metrics
+    >>> model = PocketClassifier(memory="16KiB", width=9, seed=0)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy()).get() > 0.87
+    True
+    >>> model.nbytes <= 16 * 1024
+    True
+    """
+
+    _learner = learners.PocketClassifier
+
+    def __init__(
+        self,
+        *,
+        n_classes: int = 2,
+        memory: int | str = "64KiB",
+        dtype: str = "float32",
+        width: int = 64,
+        seed: int | None = None,
+    ):
+        super().__init__()
+        self.n_classes = n_classes
+        self.memory = memory
+        self.dtype = dtype
+        self.width = width
+        self.seed = seed
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"n_classes": 10}
+        yield {}
 
 
 class MOMDS(_Binary):
@@ -705,7 +782,7 @@ class LKMBooks(_Binary):
         yield {"horizon": 2000}
 
 
-class Raker(_Binary):
+class Raker(_HasFrequencies, _Binary):
     """Random-feature multi-kernel learning (Raker), a baseline of the paper.
 
     Stores no examples: each Gaussian kernel is a linear model on cosines and sines of D random projections, which all
@@ -763,11 +840,6 @@ class Raker(_Binary):
         self.dtype = dtype
         self.width = width
         self.seed = seed
-
-    @property
-    def frequencies_(self) -> Floats:
-        """The D random frequencies, one per row, before they are divided by a kernel's width."""
-        return self._fitted().frequencies_  # type: ignore[no-any-return]
 
 
 class MulticlassMOMDS(_Many):

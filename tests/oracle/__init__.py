@@ -8,6 +8,7 @@ from oracle.lkm_books import LKMBooks
 from oracle.m_omd_h import MOMDH
 from oracle.m_omd_s import MOMDS
 from oracle.multiclass_m_omd_s import MulticlassMOMDS
+from oracle.pocket_classifier import PocketClassifier
 from oracle.raker import Raker
 
-__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "Raker"]
+__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", "Raker"]

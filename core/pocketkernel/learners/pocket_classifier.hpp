@@ -93,7 +93,7 @@ class PocketClassifier : public Learner<T> {
         this->record(largest(F) != y, weight * loss);
         teach_experts(target, weight, rounds);
         teach_mixture(weight);
-        watch(target, loss);
+        watch(target, weight, loss);
         scale_.observe_square(work_.query.row(), rounds);
         spread(work_.query.read(row), work_.query.row());
         scale_.observe(work_.query.row(), rounds);
@@ -277,10 +277,10 @@ class PocketClassifier : public Learner<T> {
 
     // Two running likelihood ratios against the mixture: of the classes having changed places, and of half as much
     // confidence. While the mixture is right about its probabilities, the chance that one of them passes e^h within T
-    // rows is at most T e^-h. A row adds at most 2 and 1, so that no single one decides.
-    void watch(std::size_t y, double loss) {
+    // rows is at most T e^-h. A row counts by its weight but adds at most 2 and 1, so that no single one decides.
+    void watch(std::size_t y, double weight, double loss) {
         if (R_ == 1) {
-            const double margin = y == 1 ? f()[0] : -f()[0];
+            const double margin = weight * (y == 1 ? f()[0] : -f()[0]);
             course_->reversal = larger(course_->reversal - larger(-2.0, smaller(2.0, margin)), 0.0);
             if (course_->reversal > 20.0) {
                 course_->turned = 1 - course_->turned;
@@ -289,7 +289,7 @@ class PocketClassifier : public Learner<T> {
             }
         }
         for (std::size_t r = 0; r < R_; ++r) blend()[r] = 0.5 * f()[r];
-        const double relief = loss - lesson(blend(), y, slope());
+        const double relief = weight * (loss - lesson(blend(), y, slope()));
         course_->surprise = larger(course_->surprise + smaller(relief, 1.0), 0.0);
         if (course_->surprise > 12.0) {
             course_->surprise = 0.0;

@@ -151,7 +151,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         if len(labels) > 2 and not self._multiclass:
             raise ValueError(
                 f"Only binary classification is supported: {whose} has {len(labels)} classes, {labels[:5].tolist()} "
-                "..., not two; use MulticlassMOMDS, or wrap the learner in sklearn.multiclass.OneVsRestClassifier."
+                "..., not two; use PocketClassifier, or wrap the learner in sklearn.multiclass.OneVsRestClassifier."
             )
         write_labels(labels)  # what no file could hold is refused at once
         self.classes_ = labels
@@ -341,7 +341,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         allowed_threads(self.n_jobs)
         self._configure(recipe, rows)
         budget = getattr(self, self._budget_name, None)
-        if self.memory is None:
+        if self.memory is None and hasattr(self, self._budget_name):
             self._try_budget(recipe, DEFAULT_BUDGET if budget is None else whole_number(self._budget_name, budget))
         elif budget is not None:
             raise ValueError(f"{self._budget_name}={budget!r} and memory={self.memory!r} are both given: choose one.")

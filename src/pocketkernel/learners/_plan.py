@@ -39,7 +39,7 @@ class Plan:
     nbytes : int
         Bytes of the learner, all in all.
     bytes_per_row : int
-        Bytes that one more in `budget` takes, on average: rows come in whole packs.
+        Bytes that one more in `budget` takes, on average: rows come in whole packs; 0 where only a linear model fits.
     memory : int or None
         Bytes that were asked for.
 
@@ -83,8 +83,9 @@ class Plan:
         lines = [
             (self.budget_name, f"{self.budget:,}", "rows" if what == "row" else "frequencies"),
             ("takes", f"{self.nbytes:,}", "bytes"),
-            (f"per {what}", f"{self.bytes_per_row:,}", "bytes"),
         ]
+        if self.bytes_per_row > 0:
+            lines.append((f"per {what}", f"{self.bytes_per_row:,}", "bytes"))
         if self.memory is not None:
             lines[2:2] = [("of", f"{self.memory:,}", "bytes"), ("left over", f"{self.headroom:,}", "bytes")]
         return lines

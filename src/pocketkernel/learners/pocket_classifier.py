@@ -7,6 +7,7 @@ from sklearn.utils import Bunch
 from pocketkernel.kernels import Linear, gaussians
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._certificate import Guarantee
+from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._recipe import Recipe
 
 WIDTHS = gaussians([4.0, 2.0, 1.0, 0.5, 0.25, 0.125])
@@ -16,7 +17,7 @@ ROOM = ((512, WIDTHS), (256, WIDTHS[1:5]), (128, WIDTHS[1:4]), (32, WIDTHS[2:4])
 """Which of them, by how many frequencies there is room for: the more, the more."""
 
 
-class PocketClassifier(OnlineKernelClassifier):
+class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
     Brings every column to one scale, from the rows seen so far; learns a linear model and random features of six
@@ -43,7 +44,7 @@ class PocketClassifier(OnlineKernelClassifier):
         Frequencies that fit into the memory, over all widths.
     kernel_weights_ : array
         How much each expert counts in the mixture: the linear one first, then the widths.
-    diagnostics_, nbytes
+    frequencies_, diagnostics_, nbytes
         See the properties. ``diagnostics_.stored`` has the frequencies of each width.
 
     Examples

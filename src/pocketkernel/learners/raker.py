@@ -3,17 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier, number
 from pocketkernel.learners._certificate import Guarantee
+from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._recipe import Recipe
 
 
-class Raker(OnlineKernelClassifier):
+class Raker(RandomFrequencies, OnlineKernelClassifier):
     """Random-feature multi-kernel learning (Raker), a baseline of the paper.
 
     Stores no examples: each Gaussian kernel is a linear model on cosines and sines of D random projections, which all
@@ -104,11 +103,3 @@ class Raker(OnlineKernelClassifier):
             "No theorem of the paper covers Raker: these are counts only. Shen, Chen & Giannakis (2019) bound its "
             "regret; that bound is not computed here.",
         )
-
-    @property
-    def frequencies_(self) -> npt.NDArray[np.float64]:
-        """The D random frequencies, one per row, before they are divided by a kernel's width."""
-        core = self._fitted()
-        frequencies = np.empty((self._recipe.budget, self._recipe.features))
-        core.frequencies(frequencies)
-        return frequencies

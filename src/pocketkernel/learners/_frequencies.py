@@ -1,0 +1,24 @@
+"""What the learners with random features share."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pocketkernel import _core
+from pocketkernel.learners._recipe import Recipe
+
+
+class RandomFrequencies:
+    """Mixin of a learner whose core has frequencies."""
+
+    _recipe: Recipe
+    _fitted: Any
+
+    @property
+    def frequencies_(self) -> npt.NDArray[np.float64]:
+        """The D random frequencies, one per row, before they are divided by a kernel's width."""
+        core: _core.Learner = self._fitted()
+        frequencies = np.empty((self._recipe.budget, self._recipe.features))
+        core.frequencies(frequencies)
+        return frequencies

@@ -1,0 +1,170 @@
+"""PocketClassifier, on given frequencies: a linear model and random features of several widths, mixed.
+
+K experts of R functions each; expert 0 is linear, experts 1 .. K - 1 have a width. Frequencies change hands in tiles of
+`lanes`. Classes are 0 .. C - 1; of two, R = 1.
+"""
+
+import math
+
+import numpy as np
+
+KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 3.0, 65536
+
+
+class PocketClassifier:
+    def __init__(self, widths, frequencies, d, C, lanes):
+        self.widths, self.W, self.lanes = np.array([np.inf, *widths]), frequencies, lanes
+        self.K, self.R, self.D = 1 + len(widths), 1 if C == 2 else C, len(frequencies)
+        K, R, D = self.K, self.R, self.D
+        self.owners = max(0, K - 2)
+        self.owner = np.array([1 + j // lanes % self.owners for j in range(D)], dtype=int)
+        self.rounds = self.mistakes = 0
+        # columns
+        self.mean, self.variance, self.usual, self.centre, self.spread = np.zeros((5, d))
+        self.stands_still = d >= 64  # between refreshes, what z is made with
+        self.running_square = self.square = float(d)
+        self.next_refresh, self.next_review = 1, 100
+        # experts
+        self.a, self.bias, self.a_squares = np.zeros((R, d)), np.zeros(R), np.ones(d)
+        self.theta = np.zeros((D, R, 4))
+        self.squares, self.loss = np.ones(K), np.zeros(K)
+        # mixture
+        self.w, self.A = np.full(K, 1 / K), RIDGE * np.eye(K)
+        # change
+        self.turned, self.reversal, self.surprise = False, 0.0, 0.0
+        self.turns = self.hurries = self.moves = self.clipped = self.limited = 0
+        self.cumulative_loss = 0.0
+
+    def count(self, i):
+        """Frequencies that serve expert i."""
+        return int(np.count_nonzero((self.owner == i) | (self.owner == i - 1))) if i > 0 else 0
+
+    def lesson(self, scores, y):
+        """Loss and slopes of R scores."""
+        if self.R == 1:
+            sign = 1 if y == 1 else -1
+            z = sign * scores[0]
+            return np.logaddexp(0, -z), np.array([-sign / (1 + math.exp(z))])
+        P = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+        return -math.log(P[y]), P - np.eye(self.R)[y]
+
+    def waves(self, z):
+        angles = self.W @ z / (self.widths[self.owner] * math.sqrt(self.square))
+        return np.stack([np.cos(angles), np.sin(angles), np.cos(2 * angles), np.sin(2 * angles)], axis=1)
+
+    def experts(self, z, waves):
+        """s[i, r], within +-8."""
+        s = np.zeros((self.K, self.R))
+        s[0] = self.a @ z + self.bias
+        terms = self.theta * waves[:, None]
+        np.add.at(s, self.owner, terms[:, :, :2].sum(axis=2))
+        np.add.at(s, self.owner + 1, terms[:, :, 2:].sum(axis=2))
+        self.clipped += int(np.sum(np.abs(s) > 8))
+        return np.clip(s, -8, 8)
+
+    def norms(self):
+        squares = [np.sum(self.a**2) + np.sum(self.bias**2)]
+        for i in range(1, self.K):
+            mine, lent = self.theta[self.owner == i, :, :2], self.theta[self.owner == i - 1, :, 2:]
+            squares.append(np.sum(mine**2) + np.sum(lent**2))
+        return np.sqrt(squares)
+
+    def learn(self, x, y, w=1.0):
+        """Learn a row of class y; answer the decision from before: one number for two classes, else one for each."""
+        deviation = np.sqrt(np.where(self.spread > 0, self.spread, np.inf))
+        z = 2 * np.arcsinh((x - self.centre) / deviation / 2)
+        waves = self.waves(z)
+        s = self.experts(z, waves)
+        F = self.w @ s
+        answer = F if self.R > 1 else (-F[0] if self.turned else F[0])
+        if w == 0:
+            return answer
+        self.rounds += 1
+        self.mistakes += y != (np.argmax(answer) if self.R > 1 else answer >= 0)
+        target = 1 - y if self.turned else y
+        loss, slope = self.lesson(F, target)
+        self.cumulative_loss += w * loss
+        self.teach_experts(z, waves, s, F, target, w)
+        u = w * s @ slope
+        u = u * 1e5 / max(1e5, np.abs(u).max())
+        self.A = KEEP * self.A + (1 - KEEP) * RIDGE * np.eye(self.K) + np.outer(u, u)
+        self.w = self.w - np.linalg.solve(self.A, u)
+        self.watch(F, target, w, loss)
+        self.observe(x, z)
+        if self.owners > 1 and self.rounds >= self.next_review:
+            self.review()
+        return answer
+
+    def teach_experts(self, z, waves, s, F, y, w):
+        steps = np.zeros((self.K, self.R))
+        for i in range(self.K):
+            self.loss[i] += (self.lesson(s[i], y)[0] - self.loss[i]) / min(self.rounds, 1000)
+            g = w * self.lesson(0.7 * s[i] + 0.3 * F, y)[1]
+            self.squares[i] += g @ g
+            if i == 0:
+                self.a_squares = self.a_squares + (g @ g) * z**2
+                self.a -= 0.1 * np.outer(g, z / np.sqrt(self.a_squares))
+                self.bias -= 0.1 * g / math.sqrt(self.squares[0])
+            elif self.count(i) > 0:
+                steps[i] = 0.5 / math.sqrt(self.count(i) * self.squares[i]) * g
+        self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
+        self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
+
+    def watch(self, F, y, w, loss):
+        if self.R == 1:
+            margin = w * (F[0] if y == 1 else -F[0])
+            self.reversal = max(self.reversal - min(max(margin, -2), 2), 0)
+            if self.reversal > 20:
+                self.turned, self.reversal, self.surprise = not self.turned, 0.0, 0.0
+                self.turns += 1
+                return
+        self.surprise = max(self.surprise + min(w * (loss - self.lesson(0.5 * F, y)[0]), 1), 0)
+        if self.surprise > 12:
+            self.surprise = 0.0
+            self.A = 0.02 * self.A + 0.98 * RIDGE * np.eye(self.K)
+            self.squares = np.maximum(0.02 * self.squares, 1)
+            self.a_squares = np.maximum(0.02 * self.a_squares, 1)
+            self.hurries += 1
+
+    def observe(self, x, z):
+        """Columns and the scale of the rows, up to and with this one."""
+        share = 1 / min(self.rounds, WINDOW)
+        size = np.abs(x - self.mean)
+        step = 1 / 8 if self.rounds < 64 else 1 / 64
+        moved = np.where(self.usual == 0, size, self.usual * np.where(size > self.usual, 1 + step, 1 - step))
+        usual = np.where((x == 0) | (size == 0), self.usual, moved)
+        limit = 32 * np.maximum(usual, self.usual)
+        self.usual, self.limited = usual, self.limited + int(np.sum(size > limit))
+        away = np.clip(x - self.mean, -limit, limit)
+        self.mean = self.mean + share * away
+        self.variance = self.variance + share * ((1 - share) * away**2 - self.variance)
+        self.running_square += (z @ z - self.running_square) / min(self.rounds + 10, WINDOW)
+        if self.rounds >= self.next_refresh:
+            self.next_refresh = self.rounds + 1 + min(self.rounds, WINDOW) // 16
+            self.square = self.running_square
+            self.centre, self.spread = self.mean, self.variance
+        if not self.stands_still:
+            self.centre, self.spread = self.mean, self.variance
+
+    def review(self):
+        """Tiles go to the owners whose widths, their own and the next, predict best."""
+        self.next_review = self.rounds + 1 + min(self.rounds // 10, 4096)
+        tiles = np.array([np.sum(self.owner == i) // self.lanes for i in range(1, self.owners + 1)])
+        losses = (2 * self.loss[1 : self.owners + 1] + self.loss[2 : self.owners + 2]) / 3
+        least = 1 if tiles.sum() >= 4 * self.owners else 0
+        shares = np.exp((1 - losses / max(losses.min(), 1e-3)) / (0.05 + 1 / math.sqrt(self.rounds)))
+        fair = np.maximum(shares / shares.sum() * tiles.sum(), least)
+        for _ in range(tiles.sum() // 8 + 1):
+            over = tiles - fair
+            givers = [i for i in range(self.owners) if over[i] >= 1 and tiles[i] > least]
+            takers = [i for i in range(self.owners) if over[i] <= -0.5]
+            if not givers or not takers:
+                return
+            giver = max(givers, key=lambda i: (over[i], i))
+            taker = max(takers, key=lambda i: (-over[i], i))
+            moved = np.flatnonzero(self.owner == giver + 1)[: self.lanes]
+            self.owner[moved] = taker + 1
+            self.theta[moved] = 0
+            tiles[giver] -= 1
+            tiles[taker] += 1
+            self.moves += 1

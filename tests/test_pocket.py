@@ -1,0 +1,347 @@
+"""How PocketClassifier behaves on streams whose answer is known: with a figure each, and room to fail."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.preprocessing import StandardScaler
+
+from pocketkernel import PocketClassifier
+
+SEEDS = range(3)
+
+
+def normal(n, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng, rng.normal(size=(n, d))
+
+
+def xor(n, d=5, seed=0):
+    _, X = normal(n, d, seed)
+    return X, (X[:, 0] * X[:, 1] > 0).astype(int)
+
+
+def rings(n, d=5, seed=0):
+    _, X = normal(n, d, seed)
+    radius = (X**2).sum(axis=1)
+    return X, (radius > np.median(radius)).astype(int)
+
+
+def plane(n, d=5, seed=0):
+    rng, X = normal(n, d, seed)
+    return X, (X @ rng.normal(size=d) > 0).astype(int)
+
+
+def make(**given):
+    return PocketClassifier(**{"memory": "16KiB", "random_state": 0} | given)
+
+
+def mistakes(X, y, rows=slice(None), **given):
+    """Share of mistakes on the rows, each answered before its label is told. No score is ever not finite."""
+    scores = make(**given).predict_then_learn(X, y, classes=np.unique(y))
+    assert np.all(np.isfinite(scores))
+    answers = scores >= 0 if scores.ndim == 1 else np.argmax(scores, axis=1)
+    return np.mean((answers != y)[rows])
+
+
+LATE = slice(-2000, None)
+
+
+# ---- what kernels are for -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stream", [xor, rings], ids=lambda stream: stream.__name__)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_it_learns_what_no_linear_model_can(stream, seed):
+    X, y = stream(6000, seed=seed)
+    assert mistakes(X, y, LATE, memory="2KiB") > 0.4  # so little that only the linear model fits
+    assert mistakes(X, y, LATE) < 0.09
+    assert mistakes(X, y, LATE, memory="64KiB") < 0.07
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_it_is_hardly_worse_than_a_linear_model_where_that_is_right(seed):
+    X, y = plane(4000, seed=seed)
+    linear, all_of_it = mistakes(X, y, memory="2KiB"), mistakes(X, y)
+    assert linear < 0.05
+    assert all_of_it < linear + 0.01
+
+
+def test_the_experts_that_are_right_count():
+    shares = [make().fit(*stream(6000)).kernel_weights_[0] for stream in (plane, xor)]
+    print("share of the linear expert:", shares)
+    assert shares[0] > 2 * shares[1]
+
+
+def test_memory_goes_to_the_widths_that_predict():
+    """A board of small squares needs narrow kernels, rings need wide ones."""
+    X = normal(6000, d=2)[1]
+    board = ((np.floor(1.5 * X[:, 0]) + np.floor(1.5 * X[:, 1])) % 2).astype(int)
+    narrow, wide = make(memory="64KiB").fit(X, board), make(memory="64KiB").fit(*rings(6000, d=2))
+    middles = [
+        model.diagnostics_.stored[1:] @ np.arange(6) / model.diagnostics_.stored.sum() for model in (narrow, wide)
+    ]
+    assert middles[0] > middles[1] + 0.7
+    assert narrow.score(X, board) > 0.85
+
+
+# ---- columns --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("stream", [xor, rings, plane], ids=lambda stream: stream.__name__)
+def test_the_scale_of_a_column_is_of_no_matter(stream, dtype):
+    X, y = stream(5000)
+    sizes = 10.0 ** np.array([-6, 6, -3, 0, 3])
+    plain, scaled = mistakes(X, y, dtype=dtype), mistakes(X * sizes, y, dtype=dtype)
+    assert abs(plain - scaled) < 0.005
+
+
+@pytest.mark.parametrize("stream", [xor, plane], ids=lambda stream: stream.__name__)
+def test_nor_is_its_place(stream):
+    X, y = stream(5000)
+    assert (
+        abs(mistakes(X, y, dtype="float64") - mistakes(X + np.array([1e3, -1e3, 10, 0, 1e5]), y, dtype="float64"))
+        < 0.02
+    )
+    assert abs(mistakes(X, y) - mistakes(X + np.array([100, -30, 10, 0, 3]), y)) < 0.02
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_heavy_tails(seed):
+    """Without mean or variance; the largest of 30,000 values is about 1e4 times the median one."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_cauchy(size=(6000, 5))
+    assert np.abs(X).max() > 1e3 * np.median(np.abs(X))
+    assert mistakes(X, (X[:, 0] > 0).astype(int), LATE) < 0.16
+    assert mistakes(X, (X[:, 0] * X[:, 1] > 0).astype(int), LATE) < 0.4
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        100.0,
+        pytest.param(1e6, marks=pytest.mark.xfail(strict=True, reason="the variance remembers it for 65,536 rows")),
+    ],
+)
+def test_one_huge_value_does_not_last(value):
+    X, y = xor(8000)
+    struck = X.copy()
+    struck[3000, 0] = value
+    assert mistakes(struck, y, LATE) < mistakes(X, y, LATE) + 0.1
+
+
+def test_constant_columns_are_harmless():
+    X, y = xor(5000)
+    constant = np.tile([0.0, 1.0, -1e6, 1e-6], (len(X), 1))
+    assert abs(mistakes(X, y, memory="32KiB") - mistakes(np.hstack([X, constant]), y, memory="32KiB")) < 0.02
+    assert mistakes(np.ones((1000, 3)), y[:1000]) < 0.6  # nothing but constants
+
+
+def test_a_column_that_wakes_up():
+    """Constant for 2,000 rows, then all that matters."""
+    X, y = xor(8000)
+    X[:2000, 0] = 3.25
+    assert mistakes(X, y, LATE) < 0.15
+
+
+# ---- labels ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stream", [xor, plane], ids=lambda stream: stream.__name__)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_noise_in_the_labels(stream, seed):
+    """Of labels of which 10 % are wrong, hardly more than 10 % are mistaken."""
+    X, y = stream(10000, seed=seed)
+    noisy = np.where(np.random.default_rng(seed).random(len(y)) < 0.1, 1 - y, y)
+    assert mistakes(X, noisy, LATE) < {xor: 0.22, plane: 0.16}[stream]
+
+
+@pytest.mark.parametrize("stream", [xor, plane], ids=lambda stream: stream.__name__)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_labels_that_change_places(stream, seed):
+    X, y = stream(10000, seed=seed)
+    flipped = np.where(np.arange(len(y)) < 5000, y, 1 - y)
+    before, after = mistakes(X, flipped, slice(4000, 5000)), mistakes(X, flipped, slice(6000, 7000))
+    assert after < before + 0.03
+    assert mistakes(X, flipped, slice(5000, 5010)) > 0.5  # it was fooled
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_another_rule(seed):
+    """Half-way another pair of columns matters."""
+    X, _ = xor(12000, seed=seed)
+    y = np.where(np.arange(len(X)) < 6000, X[:, 0] * X[:, 1] > 0, X[:, 2] * X[:, 3] > 0).astype(int)
+    assert mistakes(X, y, slice(4000, 6000)) < 0.15
+    assert mistakes(X, y, slice(10000, 12000)) < 0.2
+
+
+def test_sorted_classes():
+    """All of one class first: it answers the class of the day, and after a mixed half it has not forgotten."""
+    X, y = xor(6000)
+    order = np.concatenate([np.argsort(y[:3000], kind="stable"), np.arange(3000, 6000)])
+    assert mistakes(X[order], y[order], slice(0, 3000)) < 0.05
+    assert mistakes(X[order], y[order], slice(5000, 6000)) < 0.2
+
+
+def test_one_class_only():
+    X, _ = xor(2000)
+    scores = make().predict_then_learn(X, np.ones(len(X), int), classes=[0, 1])
+    assert np.all(np.isfinite(scores))
+    assert np.all(scores[10:] > 0)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05])
+def test_rare_classes(share):
+    """It is no worse than the answer that is always the frequent class, and finds most of the rare."""
+    X = normal(10000)[1]
+    y = (X[:, 0] > np.quantile(X[:, 0], 1 - share)).astype(int)
+    scores = make().predict_then_learn(X, y)
+    assert np.mean((scores >= 0) != y) < share
+    assert np.mean((scores >= 0)[-5000:][y[-5000:] == 1]) > 0.6
+
+
+# ---- probabilities --------------------------------------------------------------------------------------------------
+
+
+def calibration_error(chances, y, bins=15):
+    """Mean distance of a probability from how often it came true, over bins of equal width."""
+    which = np.minimum((chances * bins).astype(int), bins - 1)
+    return sum(abs(np.sum(chances[which == b]) - np.sum(y[which == b])) for b in range(bins)) / len(y)
+
+
+@pytest.mark.parametrize("steepness", [0.5, 1.5, 4.0])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_probabilities_mean_what_they_say(steepness, seed):
+    rng, X = normal(12000, seed=seed)
+    chance = 1 / (1 + np.exp(-steepness * (X[:, 0] * X[:, 1] + X[:, 2])))
+    y = (rng.random(len(X)) < chance).astype(int)
+    model = make()
+    said = 1 / (1 + np.exp(-model.predict_then_learn(X, y)))  # each before its label
+    assert calibration_error(said[2000:], y[2000:]) < 0.03
+    assert np.mean(np.abs(said - chance)[2000:]) < 0.1
+    after = model.predict_proba(X)  # one moment of a learner that never stands still: less exact
+    np.testing.assert_allclose(after.sum(axis=1), 1)
+    assert calibration_error(after[:, 1], y) < 0.12
+
+
+def test_probabilities_of_several_classes():
+    rng, X = normal(12000)
+    odds = np.exp(1.5 * np.column_stack([X[:, 0], X[:, 1] * X[:, 2], np.zeros(len(X))]))
+    odds /= odds.sum(axis=1, keepdims=True)
+    y = (rng.random(len(X))[:, None] > np.cumsum(odds, axis=1)).sum(axis=1)
+    model = make(memory="32KiB").partial_fit(X[:10000], y[:10000], classes=[0, 1, 2])
+    said = model.predict_proba(X[10000:])
+    for c in range(3):
+        assert calibration_error(said[:, c], y[10000:] == c) < 0.05
+    assert np.mean(np.abs(said - odds[10000:])) < 0.1
+
+
+# ---- several classes ------------------------------------------------------------------------------------------------
+
+
+def test_digits():
+    X, y = load_digits(return_X_y=True)
+    scores = make(memory="64KiB").predict_then_learn(X, y)
+    wrong = np.argmax(scores, axis=1) != y
+    assert np.mean(wrong) < 0.1
+    assert np.mean(wrong[-600:]) < 0.07
+    assert mistakes(StandardScaler().fit_transform(X), y, memory="64KiB") < 0.1
+
+
+def test_two_of_three_classes():
+    """A class that never comes costs little."""
+    X, y = xor(5000)
+    scores = make().predict_then_learn(X, y, classes=[0, 1, 2])
+    assert np.all(np.argmax(scores[200:], axis=1) < 2)
+    assert np.mean(np.argmax(scores, axis=1)[LATE] != y[LATE]) < 0.17
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("memory", [2048, 4096, 10_000, 65_536, 2**20])
+@pytest.mark.parametrize("d", [1, 5, 22, 64, 300])
+def test_memory_is_respected(d, memory, dtype):
+    X, y = rings(200, d)
+    model = make(memory=memory, dtype=dtype)
+    try:
+        model.partial_fit(X, y, classes=[0, 1])
+    except ValueError as refusal:
+        assert (d, dtype) > (22, "float32") or dtype == "float64"
+        assert "takes at least" in str(refusal)
+        return
+    size = model.nbytes
+    assert size <= memory
+    assert size == PocketClassifier.plan(d, memory=memory, dtype=dtype).nbytes
+    assert size > 0.9 * memory - 1024 or model.budget_ == 0
+    model.partial_fit(X, y)
+    assert model.nbytes == size
+
+
+def test_2_kib_are_enough_for_22_columns():
+    assert PocketClassifier.plan(22, memory="2KiB").nbytes <= 2048
+    with pytest.raises(ValueError, match="too small"):
+        PocketClassifier.plan(40, memory="2KiB")
+
+
+@pytest.mark.parametrize("classes", [2, 10])
+@pytest.mark.parametrize("d", [1, 40, 1000])
+def test_too_little_memory_is_refused_with_the_least(d, classes):
+    with pytest.raises(
+        ValueError, match=rf"memory=500 \(500 bytes\) is too small: PocketClassifier with {d} feat"
+    ) as no:
+        PocketClassifier.plan(d, memory=500, n_classes=classes)
+    least = int(str(no.value).split("at least ")[1].split()[0])
+    assert PocketClassifier.plan(d, memory=least, n_classes=classes).nbytes == least
+    with pytest.raises(ValueError, match=f"at least {least} bytes"):
+        PocketClassifier.plan(d, memory=least - 1, n_classes=classes)
+
+
+def test_more_memory_helps():
+    X, y = rings(8000, d=10)
+    rates = [mistakes(X, y, LATE, memory=memory) for memory in ("2KiB", "8KiB", "128KiB")]
+    assert rates[0] > rates[1] + 0.1
+    assert rates[1] > rates[2]
+
+
+# ---- nothing is ever not a number -----------------------------------------------------------------------------------
+
+
+HOSTILE = {
+    "huge": lambda rng, X: X * 1e15,
+    "tiny": lambda rng, X: X * 1e-30,
+    "of every size": lambda rng, X: X * 10.0 ** rng.integers(-18, 18, size=X.shape),
+    "suddenly huge": lambda rng, X: np.where(np.arange(len(X))[:, None] < 500, X, X * 1e15),
+    "suddenly tiny": lambda rng, X: np.where(np.arange(len(X))[:, None] < 500, X, X * 1e-20),
+    "zeros": lambda rng, X: np.zeros_like(X),
+    "one value": lambda rng, X: np.full_like(X, -7.5),
+    "now and then": lambda rng, X: np.where(rng.random(X.shape) < 0.001, 1e15, 0.0),
+}
+
+
+@pytest.mark.parametrize("weights", [None, 1e9, 1e-9], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("C", [2, 4])
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_no_score_is_not_a_number(kind, C, dtype, weights):
+    rng, X = normal(1000)
+    X, y = HOSTILE[kind](rng, X), rng.integers(C, size=1000)
+    w = None if weights is None else np.where(rng.random(1000) < 0.5, weights, 1.0)
+    model = make(dtype=dtype)
+    scores = model.predict_then_learn(X, y, classes=range(C), sample_weight=w)
+    assert np.all(np.isfinite(scores))
+    assert np.all(np.isfinite(model.predict_proba(X)))
+    assert np.isfinite(model.diagnostics_.cumulative_loss)
+    again = PocketClassifier.from_bytes(model.to_bytes())  # its numbers are those of a learner in good health
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.parametrize("C", [2, 3])
+def test_weights_are_heeded_by_the_watch_for_change(C):
+    """Rows that weigh little are often mistaken, and rightly so: that is no change of the stream."""
+    rng, X = normal(3000)
+    y = rng.integers(C, size=len(X))
+    model = make().fit(X, y, sample_weight=np.where(y == 1, 3.0, 0.2))
+    said = model.predict_proba(X)[:, 1].mean()
+    assert abs(said - 3 / (3 + 0.2 * (C - 1))) < 0.03
