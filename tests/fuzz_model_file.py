@@ -420,7 +420,7 @@ def case(kind, number):
 
 def judge(kind, number):
     """What became of a case: refused, accepted, accepted with scores that are no numbers, or unchanged."""
-    data, changed = case(kind, number)
+    changed = case(kind, number)[1]
     if changed in MODELS:  # it may have become another one, whole
         return "unchanged"
     try:

@@ -11,7 +11,7 @@ _UNITS = {
 _PATTERN = re.compile(r"\s*(\d{1,18}(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
-def parse_bytes(memory: int | str) -> int:
+def parse_bytes(memory: int | str | None) -> int:
     """Whole number of bytes that `memory` names, rounded down.
 
     Examples
