@@ -10,7 +10,7 @@ namespace {
 // A scale of d columns with its memory, and a row that it works on.
 template <class T, std::size_t d>
 struct Scaled {
-    alignas(pack_bytes) unsigned char block[6 * padded<T>(d) * sizeof(T)];
+    alignas(pack_bytes) unsigned char block[7 * padded<T>(d) * sizeof(T)];
     alignas(pack_bytes) T row[padded<T>(d)] = {};
     typename ColumnScale<T>::Pace pace{};
     Arena arena{block};
@@ -22,10 +22,12 @@ struct Scaled {
     // Learns from x, as a learner does, and leaves its z in `row`.
     void learn(const T* x) {
         ++rounds;
+        alignas(pack_bytes) T raw[padded<T>(d)] = {};
+        std::memcpy(raw, x, d * sizeof(T));
         std::memcpy(row, x, d * sizeof(T));
-        scale.observe(row, rounds);
         scale.apply(row);
         scale.observe_square(row, rounds);
+        scale.observe(raw, rounds);
         (void)scale.refresh(rounds);
     }
     const T* z(const T* x) {
@@ -37,9 +39,14 @@ struct Scaled {
 
 // The z of the header's formula, from numbers kept in double precision over so many rows.
 struct Moments {
-    double mean = 0.0, variance = 0.0;
+    double mean = 0.0, variance = 0.0, usual = 0.0;
+    int limited = 0;
     void add(double x, std::uint64_t rounds) {
-        const double share = 1.0 / static_cast<double>(rounds), away = x - mean;
+        const double size = std::fabs(x - mean), before = usual, step = rounds < 64 ? 0.125 : 0.015625;
+        if (x != 0.0 && size > 0.0) usual = usual == 0.0 ? size : usual * (size > usual ? 1.0 + step : 1.0 - step);
+        const double limit = 32.0 * larger(usual, before);
+        const double share = 1.0 / static_cast<double>(rounds), away = larger(-limit, smaller(x - mean, limit));
+        limited += size > limit;
         mean += away * share;
         variance += (away * away * (1.0 - share) - variance) * share;
     }
@@ -52,9 +59,8 @@ template <class T>
 void follows_the_formula(double tolerance) {
     constexpr std::size_t d = 21;
     Scaled<T, d> scaled;
-    Moments kept[d], used[d];
+    Moments kept[d];
     Rng rng(3);
-    std::uint64_t next = 1;
     for (std::uint64_t t = 1; t <= 600; ++t) {
         T x[d];
         double squares = 0.0;
@@ -64,16 +70,14 @@ void follows_the_formula(double tolerance) {
         }
         scaled.learn(x);
         for (std::size_t k = 0; k < d; ++k) {
-            const double z = used[k].z(static_cast<double>(x[k]));
+            const double z = kept[k].z(static_cast<double>(x[k]));
             CHECK_NEAR(static_cast<double>(scaled.row[k]), z, tolerance * (1.0 + std::fabs(z)));
             squares += z * z;
             kept[k].add(static_cast<double>(x[k]), t);
         }
         CHECK(squares < 21.0 * 30.0 * 30.0);
-        if (t != next) continue;
-        next = t + 1 + t / 16;
-        std::memcpy(used, kept, sizeof kept);
     }
+    for (const Moments& column : kept) CHECK(column.limited > 3);
     CHECK(scaled.scale.valid());
 }
 
@@ -175,9 +179,9 @@ TEST(column_scale_sparse_as_dense) {
     sparse_as_dense<double>();
 }
 
-// Between refreshes z stands still; they come after a sixteenth more of rows, and at least every 4097.
+// Where rows may be sparse z stands still between refreshes; they come after a sixteenth more of rows, and at least every 4097.
 TEST(column_scale_refreshes_in_time) {
-    Scaled<double, 1> scaled;
+    Scaled<double, 1> scaled(true);
     std::uint64_t next = 1, refreshes = 0;
     for (std::uint64_t t = 1; t <= 200000; ++t) {
         const double x = static_cast<double>(t % 7), probe = 2.0;
@@ -223,9 +227,9 @@ TEST(column_scale_impossible_states) {
         CHECK(!taught([=](auto& s) { s.pace.square = bad; }));
         CHECK(!taught([=](auto& s) { s.pace.running_square = bad; }));
     }
-    // The arrays are mean, variance, centre, factor and the z of 0, a pack each.
-    for (std::size_t array = 0; array < 5; ++array)
+    // The arrays are mean, variance, usual distance, centre, spread and the z of 0, a pack each.
+    for (std::size_t array = 0; array < 6; ++array)
         for (double bad : {-infinity, infinity, std::nan(""), -1.0})
             CHECK(taught([=](auto& s) { reinterpret_cast<double*>(s.block)[8 * array + 2] = bad; }) ==
-                  (bad == -1.0 && array != 1 && array != 3));
+                  (bad == -1.0 && array != 1 && array != 2 && array != 4));
 }

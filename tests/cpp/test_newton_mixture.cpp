@@ -62,7 +62,7 @@ void follows_the_definition() {
         double u[K], whole[K][K];
         const double common = 4.0 * rng.uniform() - 2.0;  // experts agree for the most part
         for (double& entry : u) entry = common + rng.uniform() - 0.5;
-        const double keep = t == 200 ? 0.02 * (1.0 - 1.0 / 2000.0) : 1.0 - 1.0 / 2000.0;
+        const double keep = t == 200 ? 0.02 * (1.0 - 1.0 / 5000.0) : 1.0 - 1.0 / 5000.0;
         if (t == 200) real.mixture.forget(0.02);
         for (std::size_t i = 0; i < K; ++i)
             for (std::size_t j = 0; j < K; ++j)
@@ -102,20 +102,15 @@ TEST(newton_mixture_by_hand) {
     CHECK_EQUAL(two.mixture.weight(1), 0.5);
     // No gradient, no step; and a ridge that stays.
     const double none[] = {0.0, 0.0};
-    for (int t = 0; t < 100000; ++t) two.update(none);
+    for (int t = 0; t < 200000; ++t) two.update(none);
     CHECK_NEAR(two.mixture.weight(0), 0.5 - 2.0 / 7.0, 1e-15);
     CHECK_NEAR(two.state[2], 3.0, 1e-9);
     CHECK_NEAR(two.state[4], 3.0, 1e-9);
 }
 
-TEST(newton_mixture_shares) {
+TEST(newton_mixture_begins_evenly) {
     Mixed<3> mixed;
-    for (std::size_t i = 0; i < 3; ++i) CHECK_NEAR(mixed.mixture.share(i), 1.0 / 3.0, 1e-15);
-    const double weights[] = {-1.0, 3.0, 0.0};
-    for (std::size_t i = 0; i < 3; ++i) mixed.state[i] = weights[i];
-    for (std::size_t i = 0; i < 3; ++i) CHECK_NEAR(mixed.mixture.share(i), std::fabs(weights[i]) / 4.0, 1e-15);
-    for (std::size_t i = 0; i < 3; ++i) mixed.state[i] = 0.0;
-    for (std::size_t i = 0; i < 3; ++i) CHECK_NEAR(mixed.mixture.share(i), 1.0 / 3.0, 1e-15);
+    for (std::size_t i = 0; i < 3; ++i) CHECK_NEAR(mixed.mixture.weight(i), 1.0 / 3.0, 1e-15);
 }
 
 // u'A^-1 u < 1, as A has u u' in it: a step never changes the score by more than the row's own gradient asks for.
@@ -176,5 +171,5 @@ TEST(newton_mixture_finds_the_best) {
         for (std::size_t i = 0; i < 3; ++i) u[i] = -y / (1.0 + std::exp(y * F)) * s[i];
         mixed.update(u);
     }
-    CHECK(mixed.mixture.share(1) > 0.8 && mixed.mixture.weight(1) > 2.0);
+    CHECK(mixed.mixture.weight(1) > 2.0);
 }
