@@ -86,8 +86,8 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
         return Guarantee(
             None,
             "No theorem of the paper covers it. Its mixture is an online Newton step, whose regret against the best "
-            "fixed weights of its experts grows with ln T; the constants depend on how large those weights are, which is "
-            "not known. See docs/pocket_classifier.md.",
+            "fixed weights of its experts grows with ln T; the constants depend on how large those weights are, which "
+            "is not known. See docs/pocket_classifier.md.",
         )
 
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
