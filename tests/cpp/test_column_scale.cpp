@@ -179,7 +179,8 @@ TEST(column_scale_sparse_as_dense) {
     sparse_as_dense<double>();
 }
 
-// Where rows may be sparse z stands still between refreshes; they come after a sixteenth more of rows, and at least every 4097.
+// Where rows may be sparse z stands still between refreshes; they come after a sixteenth more of rows, and at least
+// every 4097.
 TEST(column_scale_refreshes_in_time) {
     Scaled<double, 1> scaled(true);
     std::uint64_t next = 1, refreshes = 0;
