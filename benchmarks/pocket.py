@@ -1,6 +1,6 @@
 """PocketClassifier beside the paper's learners and peers: mistakes, bytes, robustness, cost and calibration.
 
-    python benchmarks/pocket.py [table] [curve] [robust] [cost] [calibration] [buffer] [--permutations 10] [--data NAME ...]
+    python benchmarks/pocket.py [table curve robust cost calibration buffer] [--permutations 10] [--data NAME ...]
 
 Raw files, float32, nobody is tuned for a data set. `table` gives every learner the bytes that M-OMD-S takes with
 B = 400 on that data set. The linear model is PocketClassifier in the least memory, which holds its linear part alone:
@@ -281,7 +281,7 @@ def calibration(names: list[str], permutations: int) -> bool:
     return good
 
 
-# ---- a buffer as one more expert --------------------------------------------------------------------------------------
+# ---- a buffer as one more expert -------------------------------------------------------------------------------------
 
 
 def newton_mix(scores, y) -> np.ndarray:
@@ -300,10 +300,8 @@ def newton_mix(scores, y) -> np.ndarray:
 
 def buffer(names: list[str], permutations: int) -> bool:
     """Whether a buffer of examples (M-OMD-S) pays for a quarter of the bytes as one more expert. No limit."""
-    print(
-        f"\nMistakes in %, {permutations} permutations: PocketClassifier in all bytes, in three quarters, M-OMD-S (oldest"
-    )
-    print("leave first) in one quarter, and both mixed.\n")
+    print(f"\nMistakes in %, {permutations} permutations: PocketClassifier in all bytes and in three quarters of them,")
+    print("M-OMD-S (the oldest leave first) in one quarter, and both mixed.\n")
     print("| data set | all bytes | three quarters | M-OMD-S, one quarter | both mixed |")
     print("|---|--:|--:|--:|--:|")
     for name in names:
