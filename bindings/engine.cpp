@@ -88,6 +88,24 @@ class EngineOf final : public Engine {
         Workspace<T> work = learner_.workspace_on(arena);
         score_with(work, rows, scores);
     }
+    void kernel_scores(const Rows& rows, double* scores) override {
+        if constexpr (!L::multiclass) {
+            Workspace<T>& work = learner_.workspace();
+            for_each_row(rows, [&](std::size_t, const auto& row) {
+                (void)learner_.score(work.query.read(row), work);
+                for (std::size_t i = 0; i < learner_.config().kernel_count; ++i)
+                    *scores++ = learner_.kernel_score(work, i);
+            });
+        }
+    }
+    std::size_t coefficients(std::size_t kernel, double* out) const override {
+        std::size_t count = 0;
+        learner_.for_each_coefficient(kernel, [&](double a) {
+            if (out) out[count] = a;
+            ++count;
+        });
+        return count;
+    }
     const Tally& tally() const override { return learner_.tally(); }
     KernelReport report(std::size_t kernel) const override { return learner_.report(kernel); }
     bool frequencies(double* out) const override {

@@ -251,6 +251,23 @@ class PyLearner {
         return score(rows, scores, threads);
     }
 
+    // What every kernel says by itself about the rows of x, before any weighing.
+    int kernel_scores(nb::handle X, nb::handle scores) {
+        const View x(X, false), out(scores, true);
+        Rows rows;
+        if (!dense(x, rows) || engine_->outputs() != 1) return unsuited;
+        if (!out.has(2, "d") || out.size(0) != rows.count || out.size(1) != settings_.kernels.size()) return unsuited;
+        const Guard guard(*this);
+        return run(rows, [&](const Rows& all) { engine_->kernel_scores(all, out.data<double>()); });
+    }
+    std::vector<double> coefficients(std::size_t kernel) {
+        const Guard guard(*this);
+        if (kernel >= settings_.kernels.size()) throw nb::index_error("no such kernel");
+        std::vector<double> all(engine_->coefficients(kernel, nullptr));
+        (void)engine_->coefficients(kernel, all.data());
+        return all;
+    }
+
     nb::dict tally() {
         const Guard guard(*this);
         const pk::Tally& t = engine_->tally();
@@ -644,6 +661,8 @@ NB_MODULE(_core, m) {
              "scores"_a)
         .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)
         .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a)
+        .def("kernel_scores", &PyLearner::kernel_scores, "x"_a, "scores"_a)
+        .def("coefficients", &PyLearner::coefficients, "kernel"_a)
         .def("tally", &PyLearner::tally)
         .def("report", &PyLearner::report)
         .def("frequencies", &PyLearner::frequencies, "out"_a)

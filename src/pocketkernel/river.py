@@ -31,6 +31,7 @@ from pocketkernel._files import write_atomically
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._alone import alone
 from pocketkernel.learners._base import OnlineKernelClassifier, whole_number
+from pocketkernel.learners._certificate import Certificate
 from pocketkernel.learners._persistent import is_plain, plausible
 from pocketkernel.learners._plan import Plan
 from pocketkernel.model_file import Contents, ModelFileError
@@ -263,6 +264,16 @@ class _Stream(base.MiniBatchClassifier):
     def diagnostics_(self) -> Bunch:
         """What the learner has done so far; see the learner of the same name in pocketkernel.learners."""
         return self._fitted().diagnostics_
+
+    def certificate(self, delta: float = 0.05) -> Certificate:
+        """What the learner has done, and what that proves about its regret on the rows as it saw them.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability with which the bound may fail, above 0, below 1.
+        """
+        return self._fitted().certificate(delta)
 
     def _fitted(self) -> OnlineKernelClassifier:
         if self._model is None:

@@ -63,6 +63,13 @@ class Learner {
 
     static constexpr bool multiclass = false;
 
+    // What kernel i says by itself, after `score` with this workspace.
+    double kernel_score(const Workspace<T>& work, std::size_t i) const { return work.values[i]; }
+    // Calls f(a) for the coefficients of kernel i's function, in the order of its stored rows. None unless a learner
+    // tells them.
+    template <class F>
+    void for_each_coefficient(std::size_t, F&&) const {}
+
   protected:
     struct Common {
         Tally tally;

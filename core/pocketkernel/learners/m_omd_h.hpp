@@ -91,6 +91,16 @@ class MOMDH : public Learner<T> {
         return score;
     }
 
+    // Of the optimistic f_i.
+    double kernel_score(const Workspace<T>& work, std::size_t i) const { return optimistic(work, i); }
+    // Of f'_i: those over S_i, then those over S_0.
+    template <class F>
+    void for_each_coefficient(std::size_t i, F&& f) const {
+        const double scale = own_[i].f.scale;
+        for (std::size_t j = 0; j < S_[i].size(); ++j) f(scale * static_cast<double>(a_.of(i)[j]));
+        for (std::size_t j = 0; j < S0_.size(); ++j) f(scale * static_cast<double>(a0_.of(i)[j]));
+    }
+
     KernelReport report(std::size_t i) const {
         const Own& own = own_[i];
         return {hedge_.weights()[i], std::sqrt(own.f.norm2), own.A, S_[i].size(), own.additions, own.proxies,

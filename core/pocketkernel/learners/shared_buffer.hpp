@@ -31,6 +31,12 @@ class SharedBuffer : public Learner<T> {
         return {hedge_.weights()[i], std::sqrt(f_[i].norm2), 0.0, S_.size(), t.additions, t.proxies, t.removals};
     }
 
+    template <class F>
+    void for_each_coefficient(std::size_t i, F&& f) const {
+        for (std::size_t c = 0; c < C_; ++c)
+            for (std::size_t j = 0; j < S_.size(); ++j) f(f_[i].scale * static_cast<double>(a_.of(i * C_ + c)[j]));
+    }
+
     bool valid() const {
         bool good = this->common_valid() && *summed_slopes_ >= 0.0 && hedge_.valid() && S_.valid() && a_.finite();
         for (std::size_t i = 0; i < K_; ++i) good = good && f_[i].valid();

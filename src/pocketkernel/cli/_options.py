@@ -1,7 +1,8 @@
 """Options that verbs share, and how their texts are read."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -156,7 +157,7 @@ class Learning:
         given: dict[str, Any] = {
             "memory": self.memory,
             class_._budget_name: self.budget,
-            "kernels": None if self.kernels is None else gaussians(map(_width, parts(self.kernels))),
+            "kernels": None if self.kernels is None else gaussians(widths(self.kernels)),
             "dtype": self.dtype,
             "storage": self.storage,
             "random_state": self.seed,
@@ -202,6 +203,28 @@ def literal(text: str) -> Any:
         return text
 
 
+def command_line(words: Sequence[str], chosen: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
+    """A command line that does the same again: these words, and options that differ from the usual.
+
+    Examples
+    --------
+    >>> command_line(["pocketkernel", "run", "a b.csv"], {"rows": 5, "header": False}, {"rows": None, "header": None})
+    "pocketkernel run 'a b.csv' --rows=5 --no-header"
+    """
+    whole = list(words)
+    for name, value in chosen.items():
+        option = "--" + name.replace("_", "-")
+        if value == usual[name]:
+            continue
+        if isinstance(value, bool):
+            whole.append(option if value else option.replace("--", "--no-", 1))
+        elif name == "set":
+            whole += [f"--set={text}" for text in value]
+        else:
+            whole.append(f"{option}={','.join(value) if isinstance(value, list) else value}")
+    return shlex.join(whole)
+
+
 def source_of(files: tuple[str, ...]) -> Any:
     """What `open_stream` takes: one path, glob or "-", or the paths of several."""
     if not files:
@@ -211,6 +234,11 @@ def source_of(files: tuple[str, ...]) -> Any:
     if STDIN in files:
         raise UsageError("standard input cannot be read together with files: give - alone.")
     return [str(path) for file in files for path in find(file).paths]
+
+
+def widths(given: Iterable[str]) -> list[float]:
+    """Widths of kernels."""
+    return [_width(part) for part in parts(given)]
 
 
 def _width(text: str) -> float:

@@ -1,6 +1,5 @@
 """`pocketkernel run`: a file or a pipe through a learner; a record, a model and a report come out."""
 
-import shlex
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -9,7 +8,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 
 from pocketkernel.cli._errors import describe
-from pocketkernel.cli._options import File, Learning, Reading, Scale, Seed, at_least, source_of
+from pocketkernel.cli._options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
 from pocketkernel.cli._show import err, print_json
 from pocketkernel.cli._show import out as out_console
 from pocketkernel.cli._watch import Watch, panel, promised_bytes
@@ -132,20 +131,9 @@ def default_folder(files: tuple[str, ...]) -> str:
 
 def command_of(files: tuple[str, ...], learner: str, learning: Learning, reading: Reading, **options: Any) -> str:
     """A command line that does the same again."""
-    words = ["pocketkernel", "run", *files, "--learner", learner]
     chosen = {**vars(learning), **options, **vars(reading)}
     usual = {**vars(Learning()), "scale": "none", "permute": None, "rows": None, "block": BLOCK, **vars(Reading())}
-    for name, value in chosen.items():
-        option = "--" + name.replace("_", "-")
-        if value == usual[name]:
-            continue
-        if isinstance(value, bool):
-            words.append(option if value else option.replace("--", "--no-", 1))
-        elif name == "set":
-            words += [f"--set={text}" for text in value]
-        else:
-            words.append(f"{option}={','.join(value) if isinstance(value, list) else value}")
-    return shlex.join(words)
+    return command_line(["pocketkernel", "run", *files, "--learner", learner], chosen, usual)
 
 
 def _write_report(folder: Path, name: str) -> None:

@@ -3,6 +3,8 @@
 from pocketkernel.experiments.ablation import Ablation, Point, ablation
 from pocketkernel.experiments.cells import Cell, Outcome, run_cell
 from pocketkernel.experiments.compare import Comparison, compare
+from pocketkernel.experiments.learnability import Learnability, learnability
+from pocketkernel.experiments.lower_bound import LowerBound, lower_bound
 from pocketkernel.experiments.paper import Line, PaperTables, quick, tables
 from pocketkernel.experiments.published import NAMES, Published, published
 from pocketkernel.experiments.runner import Results, Status, run
@@ -12,7 +14,9 @@ __all__ = [
     "Ablation",
     "Cell",
     "Comparison",
+    "Learnability",
     "Line",
+    "LowerBound",
     "Outcome",
     "PaperTables",
     "Point",
@@ -21,6 +25,8 @@ __all__ = [
     "Status",
     "ablation",
     "compare",
+    "learnability",
+    "lower_bound",
     "published",
     "quick",
     "run",

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from pocketkernel import _core
 from pocketkernel.kernels import PAPER_KERNELS, Kernel
 from pocketkernel.learners._alone import alone
+from pocketkernel.learners._certificate import Certificate, Guarantee, certify
 from pocketkernel.learners._persistent import Persistent, write_labels
 from pocketkernel.learners._plan import plan as plan_of
 from pocketkernel.learners._recipe import REMOVALS, Recipe, largest
@@ -47,7 +48,8 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
     """Base of the learners: a classifier that learns row by row in one block of memory of fixed size.
 
     A subclass names its learner in the core (`_learner`), the parameter that counts stored rows or frequencies
-    (`_budget_name`), and copies its own parameters into the core's settings (`_configure`).
+    (`_budget_name`), and copies its own parameters into the core's settings (`_configure`). If there is a theorem about
+    it, it says what that proves (`_guarantee`).
     """
 
     _learner: ClassVar[str]
@@ -221,6 +223,22 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         places = (decision >= 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
         return self.classes_[places]  # type: ignore[no-any-return]
 
+    def kernel_scores(self, X: Any) -> Scores:
+        """What every kernel by itself says of the rows of X, one column each; `decision_function` weighs them.
+
+        Learns nothing. For dense rows, and for learners of two classes.
+        """
+        core = self._fitted()
+        if self._multiclass:
+            raise ValueError(f"{type(self).__name__} has scores of classes, not of kernels: use decision_function.")
+        X = check_rows(self, X, reset=False)
+        if isinstance(X, CsrRows):
+            raise ValueError("kernel_scores takes dense rows: use X.toarray().")
+        scores = np.empty((X.shape[0], len(core.report())))
+        if core.kernel_scores(X, scores) != 0:
+            self._scores(X)  # says what is wrong
+        return scores
+
     # ---- what it has become -----------------------------------------------------------------------------------------
 
     @property
@@ -232,6 +250,13 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
     def kernel_weights_(self) -> npt.NDArray[np.float64]:
         """Weight of each kernel in the mixture; they sum to 1."""
         return np.array([kernel["weight"] for kernel in self._fitted().report()])
+
+    def coefficients(self, kernel: int) -> Scores:
+        """Coefficients of a kernel's function on the stored rows, in order of arrival.
+
+        Of M-OMD-H those on the kernel's own buffer, then those on the archive. LKMBooks and Raker tell none.
+        """
+        return np.array(self._fitted().coefficients(kernel))
 
     @property
     def diagnostics_(self) -> Bunch:
@@ -252,6 +277,35 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
             kernel_proxies=np.array([kernel["proxies"] for kernel in report]),
             kernel_removals=np.array([kernel["removals"] for kernel in report]),
         )
+
+    def certificate(self, delta: float = 0.05) -> Certificate:
+        """What the learner has done, and what that proves about its regret; reads its counters, and no row.
+
+        Regret is the sum of its losses less that of the best function of one kernel with norm at most U, in hindsight.
+        The certificate names the theorem, gives the bound with its parts, says which conditions of the theorem fail,
+        and what the learner cannot know.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability with which the bound may fail, above 0, below 1; without effect on a bound in expectation.
+
+        Examples
+        --------
+        >>> from pocketkernel import MOMDS
+        >>> from pocketkernel.stream import rings
+        >>> model = MOMDS(norm_bound=1.0, step=2.0, random_state=0).fit(*rings(20_000))
+        >>> proved = model.certificate()
+        >>> proved.theorem, proved.informative
+        ('Theorem 3 of Li & Liao (2024), afterwards', True)
+        >>> proved.value < proved.cumulative_loss
+        True
+        """
+        return certify(self, delta)
+
+    def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
+        """What is proved of the regret, from `diagnostics_`; a learner that has a theorem overrides this."""
+        return Guarantee(None, f"No theorem of the paper covers {type(self).__name__}: these are counts only.")
 
     def _fitted(self) -> _core.Learner:
         core: _core.Learner | None = self.__dict__.get("_core")

@@ -3,8 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+from sklearn.utils import Bunch
+
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier, number
+from pocketkernel.learners._certificate import Guarantee
 from pocketkernel.learners._recipe import Recipe
 
 
@@ -101,3 +104,10 @@ class LKMBooks(OnlineKernelClassifier):
         recipe.nu = number("nu", self.nu)
         recipe.step = number("step", self.step)
         recipe.horizon = number("horizon", rows if self.horizon is None else self.horizon)
+
+    def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
+        return Guarantee(
+            None,
+            "No theorem of the paper covers LKMBooks: these are counts only. Li & Liao (2022) bound its expected "
+            "regret; that bound is not computed here.",
+        )

@@ -1,10 +1,16 @@
 """M-OMD-H: hinge loss, one buffer per kernel, a reservoir and optimistic gradients."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
+import numpy as np
+from sklearn.utils import Bunch
+
+from pocketkernel.bounds import Condition, theorem_1_afterwards
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier, number, whole_number
+from pocketkernel.learners._certificate import ROUNDING, WEIGHTS, Guarantee, guarantee_of
 from pocketkernel.learners._recipe import Recipe
 
 
@@ -108,3 +114,44 @@ class MOMDH(OnlineKernelClassifier):
         recipe.step = number("step", self.step)
         recipe.reservoir = whole_number("reservoir", self.reservoir)
         recipe.horizon = number("horizon", self.horizon)
+
+    def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
+        made, i = self._recipe, int(np.argmax(self.kernel_weights_))
+        added, removed = int(done.kernel_additions[i]), int(done.kernel_removals[i])
+        # A round that adds to a buffer with room did not begin with a full one.
+        never_full = removed == 0 and int(done.stored[i]) < made.budget
+        full = 0 if never_full else int(done.rounds) - (added - removed)
+        bound = partial(
+            theorem_1_afterwards,
+            float(done.cumulative_loss),
+            errors=float(done.alignment_proxy[i]),
+            removals=removed,
+            full_rounds=full,
+            rows=int(done.rounds),
+            kernels=len(made.kernels),
+            budget=made.budget,
+            norm_bound=made.norm_bound,
+            step=made.step,
+        )
+        conditions = (
+            Condition("U > 1", f"U = {made.norm_bound:g}", made.norm_bound > 1),
+            Condition("M > 1", f"M = {made.reservoir}", made.reservoir > 1),
+            Condition("nothing left the archive", f"overflowed = {done.overflowed}", int(done.overflowed) == 0),
+        )
+        theorem = "Theorem 1 of Li & Liao (2024), afterwards"
+        against = (
+            f"The regret is against every function of norm at most U = {made.norm_bound:.4g} of {made.kernels[i]!r}, "
+            "which has the largest weight; the theorem is about means over the learner's draws, and one run gives an "
+            "estimate of such a bound, not a bound with confidence: delta has no part in it."
+        )
+        unknown = (
+            "the alignment of the kernel: the sum of its squared gradient errors stands in its place",
+            "the loss of the best function: the own loss stands in its place",
+            f"rounds that began with a full buffer: at most {full:,}",
+            "which kernel was meant beforehand: the one with the largest weight was chosen afterwards",
+            WEIGHTS,
+            ROUNDING,
+        )
+        if not all(condition.met for condition in conditions):
+            return Guarantee(theorem, against, None, conditions, unknown)
+        return guarantee_of(bound, conditions, theorem=theorem, against=against, unknown=unknown)

@@ -1,11 +1,17 @@
 """M-OMD-S: smooth losses, one buffer shared by all kernels."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
+from sklearn.utils import Bunch
+
+from pocketkernel.bounds import theorem_3, theorem_3_afterwards, theorem_3_delta
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier, number
+from pocketkernel.learners._certificate import ROUNDING, STOPPING, WEIGHTS, Guarantee, conditions_of, guarantee_of
 from pocketkernel.learners._recipe import Recipe
+from pocketkernel.losses import LOSSES
 
 
 class MOMDS(OnlineKernelClassifier):
@@ -101,3 +107,27 @@ class MOMDS(OnlineKernelClassifier):
 
     def _configure(self, recipe: Recipe, rows: int | None) -> None:
         recipe.step = number("step", self.step)
+
+    def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
+        made, loss = self._recipe, LOSSES[self._recipe.loss]
+        rows, constants = max(int(done.rounds), 1), {"G1": loss.G1, "G2": loss.G2}
+        setting: dict[str, Any] = {"rows": rows, "kernels": len(made.kernels), "budget": made.budget} | constants
+        setting |= {"norm_bound": made.norm_bound, "step": made.step}
+        shared = theorem_3_delta(delta, rows=rows, norm_bound=made.norm_bound, G1=constants["G1"] or 1.0)
+        own = float(done.cumulative_loss)
+        return guarantee_of(
+            partial(theorem_3_afterwards, own, removals=int(done.removals), failure=delta, **setting),
+            conditions_of(partial(theorem_3, own, delta=shared, **setting)),
+            theorem="Theorem 3 of Li & Liao (2024), afterwards",
+            against=(
+                f"The regret is against every function of norm at most U = {made.norm_bound:.4g} of any kernel. The "
+                "bound is the inequality of the proof that has the own loss and the removals in it: it needs none of "
+                "the theorem's conditions on B and U."
+            ),
+            unknown=(
+                "the loss of the best function: the theorem's bound grows with it; the own loss stands in its place",
+                WEIGHTS,
+                ROUNDING,
+                STOPPING,
+            ),
+        )

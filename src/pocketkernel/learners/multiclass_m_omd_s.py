@@ -3,8 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+from sklearn.utils import Bunch
+
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier, number
+from pocketkernel.learners._certificate import Guarantee
 from pocketkernel.learners._recipe import Recipe
 
 
@@ -96,3 +99,10 @@ class MulticlassMOMDS(OnlineKernelClassifier):
 
     def _configure(self, recipe: Recipe, rows: int | None) -> None:
         recipe.step = number("step", self.step)
+
+    def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
+        return Guarantee(
+            None,
+            "Theorem 3 of the paper is about real functions and two classes. It is not proved for functions into R^C: "
+            "these are counts only.",
+        )

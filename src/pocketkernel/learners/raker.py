@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import Bunch
 
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier, number
+from pocketkernel.learners._certificate import Guarantee
 from pocketkernel.learners._recipe import Recipe
 
 
@@ -95,6 +97,13 @@ class Raker(OnlineKernelClassifier):
     def _configure(self, recipe: Recipe, rows: int | None) -> None:
         recipe.rate = number("rate", self.rate)
         recipe.regularization = number("regularization", self.regularization)
+
+    def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
+        return Guarantee(
+            None,
+            "No theorem of the paper covers Raker: these are counts only. Shen, Chen & Giannakis (2019) bound its "
+            "regret; that bound is not computed here.",
+        )
 
     @property
     def frequencies_(self) -> npt.NDArray[np.float64]:

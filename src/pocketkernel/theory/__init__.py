@@ -1,0 +1,69 @@
+"""What the paper proves, as numbers: how hard a stream is, its best competitor, regret and its parts, the bounds."""
+
+from pocketkernel.bounds import (
+    Bound,
+    Condition,
+    ConditionError,
+    lemma_1,
+    lemma_2,
+    surrogate_alignment,
+    theorem_1,
+    theorem_1_afterwards,
+    theorem_2,
+    theorem_3,
+    theorem_3_afterwards,
+    theorem_3_delta,
+    theorem_4,
+    theorem_5,
+)
+from pocketkernel.theory.adversary import adversary, adversary_competitor
+from pocketkernel.theory.alignment import AlignmentEstimate, RunningAlignment, estimate_alignment, kernel_alignment
+from pocketkernel.theory.competitor import Competitor, best_in_ball
+from pocketkernel.theory.regret import (
+    Decomposition,
+    RegretCurve,
+    RemovalHarm,
+    decompose,
+    regret_curve,
+    removal_harm,
+    slope,
+)
+from pocketkernel.theory.study import RegretStudy, study_regret
+from pocketkernel.theory.trace import Removal, Trace, trace
+
+__all__ = [
+    "AlignmentEstimate",
+    "Bound",
+    "Competitor",
+    "Condition",
+    "ConditionError",
+    "Decomposition",
+    "RegretCurve",
+    "RegretStudy",
+    "Removal",
+    "RemovalHarm",
+    "RunningAlignment",
+    "Trace",
+    "adversary",
+    "adversary_competitor",
+    "best_in_ball",
+    "decompose",
+    "estimate_alignment",
+    "kernel_alignment",
+    "lemma_1",
+    "lemma_2",
+    "regret_curve",
+    "removal_harm",
+    "slope",
+    "study_regret",
+    "surrogate_alignment",
+    "theorem_1",
+    "theorem_1_afterwards",
+    "theorem_2",
+    "theorem_3",
+    "theorem_3_afterwards",
+    "theorem_3_delta",
+    "theorem_4",
+    "theorem_5",
+    "trace",
+]
