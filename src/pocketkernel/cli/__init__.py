@@ -13,14 +13,27 @@ from typing import Any, NoReturn
 import cyclopts
 
 from pocketkernel import __doc__ as summary
-from pocketkernel.cli import alignment, certify, compare, data, demo, inspect, paper, predict, regret, run, theory
+from pocketkernel.cli import (
+    advise,
+    alignment,
+    certify,
+    compare,
+    data,
+    demo,
+    inspect,
+    paper,
+    predict,
+    regret,
+    run,
+    theory,
+)
 from pocketkernel.cli._errors import UsageError, describe, quietly
 from pocketkernel.cli._options import INPUT
 from pocketkernel.evaluate.run import READER
 from pocketkernel.stream.files import STDIN
 
 VERBS: tuple[ModuleType, ...] = (
-    run, predict, inspect, certify, compare, alignment, regret, data, paper, theory, demo,
+    run, predict, inspect, advise, certify, compare, alignment, regret, data, paper, theory, demo,
 )  # fmt: skip
 CONFIG = "pocketkernel.toml"
 EPILOGUE = f"""Defaults for the options are read from --config FILE, or else from {CONFIG} in this folder, if it is

@@ -17,6 +17,7 @@ from pocketkernel.bounds import (
     theorem_5,
 )
 from pocketkernel.theory.adversary import adversary, adversary_competitor
+from pocketkernel.theory.advice import Advice, advise
 from pocketkernel.theory.alignment import AlignmentEstimate, RunningAlignment, estimate_alignment, kernel_alignment
 from pocketkernel.theory.competitor import Competitor, best_in_ball
 from pocketkernel.theory.regret import (
@@ -32,6 +33,7 @@ from pocketkernel.theory.study import RegretStudy, study_regret
 from pocketkernel.theory.trace import Removal, Trace, trace
 
 __all__ = [
+    "Advice",
     "AlignmentEstimate",
     "Bound",
     "Competitor",
@@ -46,6 +48,7 @@ __all__ = [
     "Trace",
     "adversary",
     "adversary_competitor",
+    "advise",
     "best_in_ball",
     "decompose",
     "estimate_alignment",

@@ -1,0 +1,126 @@
+"""Advice from the first 10,000 rows of a data set against what happens on all of them.
+
+    python benchmarks/advice.py                       # the eight data sets
+    python benchmarks/advice.py --data-set mushrooms  # one of them
+    python benchmarks/advice.py --others              # M-OMD-H, LKMBooks and other steps of M-OMD-S as well
+    python benchmarks/advice.py --permutation 1       # another order of the rows
+
+For each memory: mistakes of the advised learner on the whole permutation, and the fewest of all that was tried
+in no more bytes, that is every candidate of the advice in every memory of the advice, learned to the end. The advice
+holds if the first is at most 10 % more. The last columns check what was to be expected on the rows to come.
+With --others a learner is stopped after 50,000 rows if it made twice as many mistakes as PocketClassifier did in the
+same bytes. Data: $POCKETKERNEL_DATA, then the cache of `pocketkernel data`.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from pocketkernel.experiments.data import load, locate
+from pocketkernel.experiments.published import NAMES
+from pocketkernel.report import Column, Table
+from pocketkernel.theory import advise
+from pocketkernel.theory._trials import Candidate
+from pocketkernel.theory.advice import in_units
+
+MEMORIES = (1 << 12, 1 << 16, 1 << 20)
+LIMIT = 1.1
+LOOK_AFTER = 50_000
+OTHERS = (
+    Candidate("MOMDH"),
+    Candidate("LKMBooks"),
+    Candidate("MOMDS", {"step": 0.5}),
+    Candidate("MOMDS", {"step": 2.0}),
+    Candidate("MOMDS", {"removal": "oldest", "storage": "float16"}),
+    Candidate("Raker", {"rate": 0.1}),
+    Candidate("Raker", {"rate": 2.0}),
+)
+
+
+def mistakes(candidate, memory, X, y, most=None):
+    """Whether each row was answered wrongly; None if more than `most` by LOOK_AFTER."""
+    model = candidate.build(memory, 0)
+    if candidate.learner == "LKMBooks":
+        model.set_params(horizon=len(y))
+    parts = []
+    for start in range(0, len(y), LOOK_AFTER):
+        part = slice(start, start + LOOK_AFTER)
+        parts.append((model.predict_then_learn(X[part], y[part], classes=[-1, 1]) >= 0) != (y[part] > 0))
+        if most is not None and parts[0].sum() > most:
+            return None
+    return np.concatenate(parts)
+
+
+def truth(advice, X, y, others):
+    """Mistakes on all rows, of all trials of the advice and of others in its memories."""
+    found = {id(trial): mistakes(as_candidate(trial), trial.memory, X, y) for trial in advice.trials}
+    by_memory = {}
+    for trial in advice.trials:
+        by_memory.setdefault(trial.memory, []).append((name_of(as_candidate(trial)), found[id(trial)].sum()))
+        if others and trial.learner == "PocketClassifier":
+            enough = 2 * found[id(trial)][:LOOK_AFTER].sum()
+            for candidate in OTHERS:
+                if candidate.fits(trial.memory, X.shape[1], 2):
+                    wrong = mistakes(candidate, trial.memory, X, y, enough)
+                    if wrong is not None:
+                        by_memory[trial.memory].append((name_of(candidate), wrong.sum()))
+    return found, by_memory
+
+
+def as_candidate(trial):
+    return Candidate(trial.learner, trial.parameters)
+
+
+def name_of(candidate):
+    return candidate.learner + "".join(f" {value}" for value in candidate.parameters.values() if value != ())
+
+
+def lines(name, others, seed):
+    X, y = load(name, locate(name).parent, "float32").permuted(seed)
+    began = time.perf_counter()
+    advice = advise(X, y, length=len(y))
+    seconds = time.perf_counter() - began
+    found, by_memory = truth(advice, X, y, others)
+    for memory in MEMORIES:
+        if memory < advice.least:
+            yield [name, in_units(memory), f"nothing fits: {advice.least:,} bytes are the least", *[None] * 8]
+            continue
+        limited = advice.within(memory)
+        chosen = limited.chosen
+        made = found[id(chosen)]
+        best, in_bytes, by = min((made, bytes_, by) for bytes_ in by_memory if bytes_ <= memory
+                                 for by, made in by_memory[bytes_])  # fmt: skip
+        later = made[advice.rows :].mean() if len(y) > advice.rows else None
+        yield [
+            name, in_units(memory), f"{chosen.learner}, {in_units(chosen.memory)}", int(made.sum()), int(best),
+            f"{by}, {in_units(in_bytes)}", float(made.sum() / best), 100 * chosen.rate,
+            f"{100 * chosen.low:.2f} to {100 * chosen.high:.2f}", None if later is None else 100 * float(later),
+            limited.sure,
+        ]  # fmt: skip
+    print(f"{name}: advice took {seconds:.1f} s, the check {time.perf_counter() - began - seconds:.0f} s", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-set", choices=NAMES, action="append")
+    parser.add_argument("--others", action="store_true")
+    parser.add_argument("--permutation", type=int, default=0)
+    given = parser.parse_args()
+    rows = [line for name in given.data_set or NAMES for line in lines(name, given.others, given.permutation)]
+    columns = [
+        "data set", "memory", "advice", "mistakes", "fewest", "by", Column("ratio", 3), Column("expected, %", 2),
+        "from, to, %", Column("rows to come, %", 2), "how sure",
+    ]  # fmt: skip
+    print(Table("Advice", columns, rows, block=0).to_markdown())
+    worst = max(line[6] for line in rows if line[6] is not None)
+    held = worst <= LIMIT
+    print(f"Most mistakes against the fewest: {worst:.3f}; at most {LIMIT}: {'held' if held else 'NOT HELD'}")
+    later = [(line[8].split(" to "), line[9]) for line in rows if line[6] is not None and line[9] is not None]
+    inside = sum(float(low) <= rate <= float(high) for (low, high), rate in later)
+    print(f"The rate on the rows to come was within what was expected in {inside} of {len(later)} cases.")
+    raise SystemExit(0 if held else "the limit was not held")
+
+
+if __name__ == "__main__":
+    main()
