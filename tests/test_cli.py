@@ -55,12 +55,16 @@ MISTAKES = {
     "wrong classes": (["run", "rows.svm", "--classes", "0,1"], 1, "expected one of the classes 0, 1"),
     "one class": (["run", "rows.svm", "--classes", "1"], 2, "are too few"),
     "unknown learner": (["run", "rows.svm", "--learner", "svm"], 2, "learner='svm' is unknown"),
-    "unknown parameter": (["run", "rows.svm", "--set", "foo=1"], 2, "foo is no parameter of MOMDS"),
+    "unknown parameter": (["run", "rows.svm", "--set", "foo=1"], 2, "foo is no parameter of PocketClassifier"),
     "no equals sign": (["run", "rows.svm", "--set", "foo"], 2, "name=value"),
     "an option of its own": (["run", "rows.svm", "--set", "random_state=1"], 2, "use --seed"),
-    "bad parameter": (["run", "rows.svm", "--set", "step=fast"], 2, "step='fast' is not a number"),
+    "bad parameter": (
+        ["run", "rows.svm", "--learner", "momds", "--set", "step=fast"],
+        2,
+        "step='fast' is not a number",
+    ),
     "bad kernels": (["run", "rows.svm", "--kernels", "wide"], 2, "no width"),
-    "negative width": (["run", "rows.svm", "--kernels", "-1"], 2, "must be positive"),
+    "negative width": (["run", "rows.svm", "--learner", "momds", "--kernels", "-1"], 2, "must be positive"),
     "two budgets": (["run", "rows.svm", "--memory", "1KiB", "--budget", "3"], 2, "choose one"),
     "little memory": (["run", "rows.svm", "--memory", "99"], 2, "too small"),
     "no bytes": (["run", "rows.svm", "--memory", "64KX"], 2, "not a number of bytes"),
@@ -109,7 +113,8 @@ def run(capsys, *options):
 
 def test_configuration(tmp_path, capsys):
     (tmp_path / "pocketkernel.toml").write_text(
-        '[run]\nbudget = 30\nset = ["step=0.5"]\nkernels = ["1", "2"]\nrecord-format = "csv"\n[demo]\nrows = 10\n'
+        '[run]\nlearner = "momds"\nbudget = 30\nset = ["step=0.5"]\nkernels = ["1", "2"]\nrecord-format = "csv"\n'
+        "[demo]\nrows = 10\n"
     )
     found = run(capsys)
     assert found["budget"] == 30 and len(found["kernels"]) == 2 and "curve.csv" in found["files"]

@@ -27,7 +27,8 @@ def _here(tmp_path, monkeypatch):
 def trained(tmp_path, capsys):
     """A run's folder."""
     cli_files.svm(tmp_path / "rows.svm")
-    assert main(["run", "rows.svm", "--memory", "16KiB", "--scale", "standard", "--no-report"]) == 0
+    options = ["--learner", "momds", "--memory", "16KiB", "--scale", "standard", "--no-report"]
+    assert main(["run", "rows.svm", *options]) == 0
     capsys.readouterr()
     return tmp_path / "rows.run"
 

@@ -15,7 +15,7 @@ import pytest
 
 import cli_files
 import pocketkernel
-from pocketkernel import MOMDS, LKMBooks, MulticlassMOMDS
+from pocketkernel import LKMBooks, MulticlassMOMDS, PocketClassifier
 from pocketkernel.cli import main
 from pocketkernel.evaluate import Job, Record, progressive, run_job
 from pocketkernel.stream import OnlineStandard
@@ -44,7 +44,7 @@ def run(capsys, *options):
 def test_a_run_is_the_progressive_evaluation_of_the_file(rows, tmp_path, capsys):
     X, y = rows
     found = run(capsys, "rows.svm", "--memory", "16KiB", "--block", "300")
-    model = MOMDS(memory="16KiB", random_state=0)
+    model = PocketClassifier(memory="16KiB", random_state=0)
     *_, progress = progressive(model, X, y, block=300)
     assert (found["rows"], found["mistakes"]) == (1000, progress.mistakes)
     assert found["loss"] == model.diagnostics_["cumulative_loss"]
@@ -59,7 +59,7 @@ def test_a_run_is_the_progressive_evaluation_of_the_file(rows, tmp_path, capsys)
     saved = pocketkernel.load("rows.run/model.safetensors")
     np.testing.assert_array_equal(saved.decision_function(X), model.decision_function(X))
     page = (tmp_path / "rows.run" / "report.html").read_text()
-    assert "MOMDS on rows.svm" in page and "pocketkernel run rows.svm" in page
+    assert "PocketClassifier on rows.svm" in page and "pocketkernel run rows.svm" in page
 
 
 def test_what_people_see(rows, capsys):
@@ -90,7 +90,9 @@ def test_lines_now_and_then(rows, capsys, monkeypatch):
     assert "mistakes" in lines[-1] and "1,000 rows" in lines[-1]
 
 
-@pytest.mark.parametrize("learner", ["momds", "MOMDH", "lkmbooks", "raker", "MulticlassMOMDS", "m-omd-s"])
+@pytest.mark.parametrize(
+    "learner", ["PocketClassifier", "momds", "MOMDH", "lkmbooks", "raker", "MulticlassMOMDS", "m-omd-s"]
+)
 def test_learners(rows, capsys, learner):
     found = run(capsys, "rows.svm", "--learner", learner, "--memory", "64KiB", "--no-report")
     assert found["learner"].lower() == learner.lower().replace("-", "")
@@ -98,7 +100,18 @@ def test_learners(rows, capsys, learner):
 
 
 def test_parameters(rows, capsys):
-    options = ["--budget", "50", "--kernels", "0.5,1,2", "--set", "step=0.5", "--set", "removal=restart"]
+    options = [
+        "--learner",
+        "momds",
+        "--budget",
+        "50",
+        "--kernels",
+        "0.5,1,2",
+        "--set",
+        "step=0.5",
+        "--set",
+        "removal=restart",
+    ]
     found = run(capsys, "rows.svm", *options, "--dtype", "float64", "--seed", "7", "--no-report")
     assert found["budget"] == 50
     assert [kernel["kernel"] for kernel in found["kernels"]] == ["gaussian 0.5", "gaussian 1", "gaussian 2"]
@@ -140,7 +153,7 @@ def test_several_files_and_globs(tmp_path, capsys):
 def test_scaling(rows, capsys):
     X, y = rows
     found = run(capsys, "rows.svm", "--memory", "16KiB", "--scale", "standard", "--no-report")
-    model = MOMDS(memory="16KiB", random_state=0)
+    model = PocketClassifier(memory="16KiB", random_state=0)
     *_, progress = progressive(model, OnlineStandard().transform_then_learn(X), y)
     assert found["mistakes"] == progress.mistakes
 
@@ -149,22 +162,24 @@ def test_permutation(rows, capsys):
     X, y = rows
     found = run(capsys, "rows.svm", "--memory", "16KiB", "--permute", "5", "--no-report", "--block", "130")
     order = np.random.default_rng(5).permutation(1000)
-    *_, progress = progressive(MOMDS(memory="16KiB", random_state=0), X[order], y[order])
+    *_, progress = progressive(PocketClassifier(memory="16KiB", random_state=0), X[order], y[order])
     assert found["mistakes"] == progress.mistakes
 
 
 def test_only_some_rows(rows, capsys):
     X, y = rows
     found = run(capsys, "rows.svm", "--memory", "16KiB", "--rows", "450", "--block", "100", "--no-report")
-    *_, progress = progressive(MOMDS(memory="16KiB", random_state=0), X[:450], y[:450])
+    *_, progress = progressive(PocketClassifier(memory="16KiB", random_state=0), X[:450], y[:450])
     assert (found["rows"], found["mistakes"]) == (450, progress.mistakes)
 
 
 def test_text_labels_of_three_classes(tmp_path, capsys):
     cli_files.table(tmp_path / "mail.csv")
     options = ["--label", "kind", "--categorical", "auto", "--memory", "64KiB", "--no-report"]
-    assert main(["run", "mail.csv", *options]) == 2
-    assert "use --learner multiclassmomds" in capsys.readouterr().err
+    assert main(["run", "mail.csv", *options, "--learner", "momds"]) == 2
+    assert "use --learner pocket or multiclassmomds" in capsys.readouterr().err
+    assert run(capsys, "mail.csv", *options)["mistake_rate"] < 0.4
+    options += ["--force"]
     found = run(capsys, "mail.csv", *options, "--learner", "multiclassmomds")
     assert found["classes"] == ["eggs", "ham", "spam"]
     assert found["mistake_rate"] < 0.4
@@ -250,7 +265,7 @@ def test_the_library_alone(rows, tmp_path):
     ("change", "words"),
     [
         ({"learner": "svm"}, "learner='svm' is unknown"),
-        ({"parameters": {"foo": 1}}, "foo is no parameter of MOMDS"),
+        ({"parameters": {"foo": 1}}, "foo is no parameter of PocketClassifier"),
         ({"scale": "robust"}, "scale='robust' is unknown"),
         ({"rows": 0}, "rows=0 is too small"),
         ({"permute": -1}, "permute=-1 is too small"),

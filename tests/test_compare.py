@@ -131,7 +131,7 @@ def test_too_little_memory_is_said():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"learners": ["svm"]}, "learner 'svm' is unknown: choose from momds"),
+        ({"learners": ["svm"]}, "learner 'svm' is unknown: choose from pocket"),
         ({"peers": ["momds"]}, "peer 'momds' is unknown: choose from river-logistic"),
         ({"learners": [], "peers": []}, "nobody to compare"),
         ({"permutations": 0}, "permutations=0 is too small"),
