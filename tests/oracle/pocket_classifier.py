@@ -106,7 +106,8 @@ class PocketClassifier:
                 self.a -= 0.1 * np.outer(g, z / np.sqrt(self.a_squares))
                 self.bias -= 0.1 * g / math.sqrt(self.squares[0])
             elif self.count(i) > 0:
-                steps[i] = 0.5 / math.sqrt(self.count(i) * self.squares[i]) * g
+                n = self.count(i)
+                steps[i] = 0.5 * math.sqrt(min(n, 2048)) / n / math.sqrt(self.squares[i]) * g
         self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
         self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
 

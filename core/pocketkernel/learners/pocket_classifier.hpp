@@ -242,11 +242,18 @@ class PocketClassifier : public Learner<T> {
             }
             experts_[i].squares += square;
             if (i == 0) step_linear(g, square);
-            const auto features = static_cast<double>(frequencies(i));
-            const double step = features > 0.0 ? rate_of_waves / std::sqrt(features * experts_[i].squares) : 0.0;
+            const double step = step_of_waves(frequencies(i)) / std::sqrt(experts_[i].squares);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= step;
         }
         pool_.step(scratch_);
+    }
+
+    // A step changes a score in proportion to the root of the number of features, up to 2048 of them; more of them make
+    // a function finer, not rasher.
+    static double step_of_waves(std::size_t features) {
+        if (features == 0) return 0.0;
+        const auto n = static_cast<double>(features);
+        return rate_of_waves * std::sqrt(smaller(n, 2048.0)) / n;
     }
 
     void step_linear(const double* g, double square) {
