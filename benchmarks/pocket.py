@@ -237,9 +237,9 @@ def cost(names: list[str], permutations: int) -> bool:
     first = 0.0
     for classes in (2, 3, 5, 10, 20):
         y = rng.integers(0, classes, rows)
-        memory = 65536
+        memory = 8192
         while PocketClassifier.plan(20, memory=memory, n_classes=classes).budget < 512:
-            memory += 4096
+            memory += 512
         best = np.inf
         for _ in range(3):
             model = PocketClassifier(memory=memory, random_state=0, n_jobs=1)
