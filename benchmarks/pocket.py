@@ -231,7 +231,7 @@ def cost(names: list[str], permutations: int) -> bool:
         print(f"| {name} | {best['momds']:.2f} | {best['pocket']:.2f} | {ratio:.2f} |", flush=True)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((rows, 20)).astype(np.float32)
-    print("\nClasses, with the same 512 frequencies: what the other classes add is coefficients.")
+    print("\nClasses, with the same 512 frequencies: what the other classes add is coefficients.\n")
     print("| classes | bytes | µs per row | µs per row and class beyond 2 |")
     print("|--:|--:|--:|--:|")
     first = 0.0
