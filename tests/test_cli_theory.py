@@ -7,7 +7,7 @@ import pytest
 
 import cli_files
 import pocketkernel
-from pocketkernel import MOMDS, gaussians
+from pocketkernel import MOMDS, Raker, gaussians
 from pocketkernel.cli import main
 from pocketkernel.theory import study_regret
 
@@ -93,6 +93,16 @@ def test_certify(rows, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["regret_at_most"] == pytest.approx(model.certificate(0.01).value)
     assert found["file"] == "model"
+
+
+def test_certify_on_a_page(rows, tmp_path, capsys):
+    MOMDS(budget=30, norm_bound=0.5, random_state=0).fit(*rows).save(tmp_path / "model")
+    assert main(["certify", "model", "--report", "page.html"]) == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "Certificate of model" in page and "regret at most" in page and "What is proved, and how surely" in page
+    Raker(features=16, random_state=0).fit(*rows).save(tmp_path / "raker")
+    assert main(["certify", "raker", "--report", "other.html"]) == 0
+    assert "What is proved" not in (tmp_path / "other.html").read_text()
 
 
 def test_certify_the_folder_of_a_run_and_a_river_model(rows, tmp_path, capsys):

@@ -1,15 +1,26 @@
 """`pocketkernel certify`: what a saved model proves about its regret."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 from cyclopts import Parameter
 
 from pocketkernel.cli._show import print_json
 from pocketkernel.evaluate.pipeline import load_with_pipeline
+from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
+
+DELTAS = np.geomspace(1e-6, 0.5, 25)
 
 
-def certify(model: Path, /, *, delta: float = 0.05, json: Annotated[bool, Parameter(negative=())] = False) -> None:
+def certify(
+    model: Path,
+    /,
+    *,
+    delta: float = 0.05,
+    report: Path | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
     """Show what a model has done, and what that proves about its regret.
 
     Regret is the sum of its losses less that of the best function of one kernel in hindsight. Only the model's counters
@@ -21,12 +32,59 @@ def certify(model: Path, /, *, delta: float = 0.05, json: Annotated[bool, Parame
         Folder of a run, or a model file.
     delta
         Probability with which the bound may fail.
+    report
+        Write a page with tables, and a chart of the bound if there is one, to this HTML file. Needs jinja2.
     json
         Print everything as one JSON document.
     """
     learner, _, file = load_with_pipeline(model)
     certificate = learner.certificate(delta)
+    if report is not None:
+        write_report(
+            report,
+            title=f"Certificate of {file}",
+            lead=f"{certificate.learner} after {certificate.rounds:,} rows. {certificate.guarantee.against}",
+            tables=tables_of(certificate),
+            charts=[] if certificate.value is None else [chart_of(learner, certificate)],
+            commands=[f"pocketkernel certify {file} --delta {delta:g}"],
+        )
     if json:
         print_json({"file": str(file)} | certificate.to_dict())
     else:
         print(certificate)
+
+
+def tables_of(certificate: Any) -> list[Table]:
+    """What it has done and what the bound is made of; the conditions."""
+    done: list[list[Any]] = [
+        ["mistakes", float(certificate.mistakes)],
+        [f"{certificate.loss} loss", certificate.cumulative_loss],
+        ["removals", float(certificate.removals)],
+    ]
+    if certificate.value is not None:
+        done += [[f"bound: {name}", term] for name, term in certificate.terms.items()]
+        done += [["regret at most", certificate.value], ["least loss of any competitor", certificate.least_loss]]
+    unknown = "; ".join(certificate.guarantee.unknown)
+    counts = Table("Counts", [Column("what"), Column("so far", digits=1)], done, unknown and f"Not known: {unknown}.")
+    conditions = [[one.text, one.numbers, "yes" if one.met else "no"] for one in certificate.guarantee.conditions]
+    if not conditions:
+        return [counts]
+    columns = [Column("condition"), Column("here"), Column("met")]
+    return [counts, Table(certificate.theorem or "Conditions", columns, conditions)]
+
+
+def chart_of(learner: Any, certificate: Any) -> Chart:
+    """The bound against the probability with which it may fail, beside the loss."""
+    bounds = [learner.certificate(float(delta)).value for delta in DELTAS]
+    loss = np.full(len(DELTAS), certificate.cumulative_loss)
+    return line_chart(
+        [
+            Series("regret at most", DELTAS, [np.nan if bound is None else bound for bound in bounds]),
+            Series("its own loss", DELTAS, loss, reference=True),
+        ],
+        title="What is proved, and how surely",
+        x_label="probability that it fails",
+        note="A bound above the model's own loss says nothing. Gaps: a condition fails there.",
+        log_x=True,
+        markers=False,
+    )
