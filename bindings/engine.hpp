@@ -66,8 +66,6 @@ struct Table {
     double (*bare_pass)(const Rows& rows, std::size_t stored, void* block, std::size_t size);
 };
 
-const Table& scalar_float();
-const Table& scalar_double();
 const Table& base_float();
 const Table& base_double();
 #if defined(POCKETKERNEL_WITH_AVX2)

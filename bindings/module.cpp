@@ -29,7 +29,7 @@ namespace {
 // ---- levels ---------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> levels() {
-    std::vector<std::string> names{"scalar", "base"};
+    std::vector<std::string> names{"base"};
 #if defined(POCKETKERNEL_WITH_AVX2)
     if (__builtin_cpu_supports("avx2")) names.push_back("avx2");
 #endif
@@ -45,8 +45,7 @@ const Table& table_of(const std::string& level, bool doubles) {
 #if defined(POCKETKERNEL_WITH_AVX2)
         if (k == "avx2") return doubles ? avx2_double() : avx2_float();
 #endif
-        if (k == "base") return doubles ? base_double() : base_float();
-        return doubles ? scalar_double() : scalar_float();
+        return doubles ? base_double() : base_float();
     }
     std::string text = "level '" + name + "' is unknown on this machine; it has:";
     for (const std::string& k : known) text += " " + k;

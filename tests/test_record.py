@@ -366,7 +366,7 @@ def test_settings_are_json(make):
     assert settings["fold"] == 3
     assert settings["classes"] == [-1, 1]
     assert {"pocketkernel", "python", "numpy"} <= settings["versions"].keys()
-    assert settings["level"] in ("scalar", "base", "avx2")
+    assert settings["level"] in ("base", "avx2")
     if hasattr(model, "diagnostics_"):
         assert settings["features"] == X.shape[1]
         assert settings["budget"] == 50
@@ -384,5 +384,5 @@ def test_settings_of_odd_parameters():
 
 
 def test_the_level_is_the_one_in_use(monkeypatch):
-    monkeypatch.setenv("POCKETKERNEL_LEVEL", "scalar")
-    assert settings_of(Majority())["level"] == "scalar"
+    monkeypatch.setenv("POCKETKERNEL_LEVEL", "base")
+    assert settings_of(Majority())["level"] == "base"

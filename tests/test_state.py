@@ -268,7 +268,7 @@ def test_parameters_set_for_the_next_fit_do_not_spoil_the_pickle(changed):
 # ---- exact resume in another process --------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["scalar", ""], ids=["scalar", "best level"])
+@pytest.fixture(scope="module", params=["base", ""], ids=["base", "best level"])
 def elsewhere(request, tmp_path_factory):
     """A process that goes on with models, perhaps at another level: see resume_worker.py."""
     folder = tmp_path_factory.mktemp("resume")

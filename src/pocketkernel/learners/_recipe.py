@@ -8,7 +8,7 @@ from pocketkernel import _core
 from pocketkernel.kernels import Kernel
 
 LEVEL_VARIABLE = "POCKETKERNEL_LEVEL"
-"""Environment variable that forces a level of the core: scalar, base or avx2. All give the same bits."""
+"""Environment variable that forces a level of the core: base or avx2. All give the same bits."""
 
 REMOVALS = ("half", "restart", "oldest")
 
