@@ -109,7 +109,7 @@ class EngineOf final : public Engine {
     const Tally& tally() const override { return learner_.tally(); }
     KernelReport report(std::size_t kernel) const override { return learner_.report(kernel); }
     bool frequencies(double* out) const override {
-        if constexpr (std::is_same<L, Raker<T>>::value || std::is_same<L, PocketClassifier<T>>::value) {
+        if constexpr (has_frequencies<L>) {
             const std::size_t features = learner_.config().features;
             for (std::size_t j = 0; j < learner_.config().budget; ++j)
                 for (std::size_t k = 0; k < features; ++k) out[j * features + k] = learner_.frequency(j, k);

@@ -44,8 +44,8 @@ class MOMDH : public Learner<T> {
         hedge_ = Hedge(arena, K_);
         V_ = Reservoir(arena, c.reservoir);
         own_ = arena.take<Own>(K_);
-        H_at_V_ = arena.take<double>(K_ * c.reservoir);
-        f_at_V_ = arena.take<double>(K_ * c.reservoir);
+        H_at_V_ = arena.take<double>(K_, c.reservoir);
+        f_at_V_ = arena.take<double>(K_, c.reservoir);
         a_ = Coefficients<T>(arena, K_, c.budget);
         a0_ = Coefficients<T>(arena, K_, archive);
         w_ = Coefficients<T>(arena, 1, archive);
