@@ -17,12 +17,12 @@ import time
 
 import numpy as np
 
-from pocketkernel.experiments.data import load, locate
-from pocketkernel.experiments.published import NAMES
+from pocketkernel.lab.experiments.data import load, locate
+from pocketkernel.lab.experiments.published import NAMES
+from pocketkernel.lab.theory import advise
+from pocketkernel.lab.theory._trials import Candidate
+from pocketkernel.lab.theory.advice import in_units
 from pocketkernel.report import Column, Table
-from pocketkernel.theory import advise
-from pocketkernel.theory._trials import Candidate
-from pocketkernel.theory.advice import in_units
 
 MEMORIES = (1 << 12, 1 << 16, 1 << 20)
 LIMIT = 1.1

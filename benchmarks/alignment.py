@@ -16,13 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from pocketkernel.experiments.data import load, locate
-from pocketkernel.experiments.published import NAMES, published
 from pocketkernel.kernels import PAPER_KERNELS
+from pocketkernel.lab.experiments.data import load, locate
+from pocketkernel.lab.experiments.published import NAMES, published
+from pocketkernel.lab.theory import RunningAlignment, best_in_ball, kernel_alignment
+from pocketkernel.lab.theory._pairs import BLOCK, TILE
 from pocketkernel.learners._threads import allowed_threads
 from pocketkernel.report import Column, Table
-from pocketkernel.theory import RunningAlignment, best_in_ball, kernel_alignment
-from pocketkernel.theory._pairs import BLOCK, TILE
 
 U = 20.0  # the root of B = 400
 MOST_ROWS = 10_000  # for L*

@@ -18,7 +18,7 @@ import numpy as np
 
 from datasets import NAMES, load, load_sparse, missing
 from pocketkernel import MOMDH, MOMDS, PocketClassifier, Raker
-from pocketkernel.experiments.compare import PEERS, Task
+from pocketkernel.lab.experiments.compare import PEERS, Task
 from pocketkernel.stream import known_kernel
 
 LIMITS = {

@@ -7,7 +7,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from pocketkernel.experiments import Status
+from pocketkernel.lab.experiments import Status
 
 EVERY = 15.0
 """Seconds between two lines."""

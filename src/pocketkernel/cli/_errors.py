@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import cyclopts
 
 from pocketkernel.evaluate import RecordError, RunError
+from pocketkernel.lab.catalogue import DataError
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import StreamError
-from pocketkernel.stream.catalogue import DataError
 
 OK, WRONG_DATA, WRONG_COMMAND, INTERRUPTED = 0, 1, 2, 130
 

@@ -9,10 +9,10 @@ from cyclopts import Parameter
 from pocketkernel.cli._cell_progress import duration
 from pocketkernel.cli._options import Count, File, Reading, Seed, at_least, command_line, source_of
 from pocketkernel.cli._show import err, print_json
+from pocketkernel.lab.theory import Advice
+from pocketkernel.lab.theory import advise as advice_on
+from pocketkernel.lab.theory.advice import FEWEST_ROWS, ROWS, in_units
 from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
-from pocketkernel.theory import Advice
-from pocketkernel.theory import advise as advice_on
-from pocketkernel.theory.advice import FEWEST_ROWS, ROWS, in_units
 
 
 def advise(

@@ -12,8 +12,8 @@ from pocketkernel.cli._options import Count, File, Reading, Seed, at_least, comm
 from pocketkernel.cli._show import print_json
 from pocketkernel.cli._two_classes import read_two_classes
 from pocketkernel.kernels import PAPER_KERNELS, Gaussian, gaussians
+from pocketkernel.lab.theory import AlignmentEstimate, estimate_alignment, kernel_alignment
 from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
-from pocketkernel.theory import AlignmentEstimate, estimate_alignment, kernel_alignment
 
 
 def alignment(

@@ -14,8 +14,8 @@ from pocketkernel.cli._cell_progress import duration
 from pocketkernel.cli._errors import UsageError
 from pocketkernel.cli._options import File, Reading
 from pocketkernel.cli._show import err
-from pocketkernel.experiments.compare import LEARNERS, PEER_ROWS, Comparison
-from pocketkernel.experiments.compare import compare as compare_all
+from pocketkernel.lab.experiments.compare import LEARNERS, PEER_ROWS, Comparison
+from pocketkernel.lab.experiments.compare import compare as compare_all
 from pocketkernel.report import Spread
 from pocketkernel.stream import Skipped, gather, open_stream
 

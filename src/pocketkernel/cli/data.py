@@ -11,8 +11,8 @@ from rich.table import Table
 
 from pocketkernel.cli._errors import UsageError
 from pocketkernel.cli._show import err, out, print_json
-from pocketkernel.stream import catalogue
-from pocketkernel.stream.catalogue import CATALOGUE, Checked, DataError
+from pocketkernel.lab import catalogue
+from pocketkernel.lab.catalogue import CATALOGUE, Checked, DataError
 
 data = App(name="data", help="List, download and check the paper's data sets.", help_epilogue="")
 

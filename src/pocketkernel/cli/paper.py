@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
-from pocketkernel import experiments
 from pocketkernel.cli._cell_progress import CellProgress, duration
 from pocketkernel.cli._errors import UsageError
-from pocketkernel.experiments.ablation import BUDGETS
-from pocketkernel.experiments.outputs import ablation_charts, paper_charts, write_outputs
-from pocketkernel.experiments.paper import QUICK
-from pocketkernel.experiments.published import NAMES
+from pocketkernel.lab import experiments
+from pocketkernel.lab.experiments.ablation import BUDGETS
+from pocketkernel.lab.experiments.outputs import ablation_charts, paper_charts, write_outputs
+from pocketkernel.lab.experiments.paper import QUICK
+from pocketkernel.lab.experiments.published import NAMES
 from pocketkernel.report import Table
 
 QUICK_PERMUTATIONS = 2

@@ -23,10 +23,10 @@ from pocketkernel.cli._show import err, print_json
 from pocketkernel.cli._two_classes import read_two_classes
 from pocketkernel.evaluate.run import learner_class
 from pocketkernel.kernels import Gaussian
+from pocketkernel.lab.theory import RegretStudy, study_regret
+from pocketkernel.lab.theory.study import LANDMARKS
 from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
 from pocketkernel.report.tables import Cell
-from pocketkernel.theory import RegretStudy, study_regret
-from pocketkernel.theory.study import LANDMARKS
 
 ROWS = 5000
 

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
-from pocketkernel import experiments
 from pocketkernel.cli._cell_progress import duration
 from pocketkernel.cli._errors import UsageError
 from pocketkernel.cli._show import err, print_json
-from pocketkernel.experiments.learnability import ROWS
-from pocketkernel.experiments.lower_bound import BUDGETS
+from pocketkernel.lab import experiments
+from pocketkernel.lab.experiments.learnability import ROWS
+from pocketkernel.lab.experiments.lower_bound import BUDGETS
 from pocketkernel.report.tables import Spread
 
 QUICK_BUDGETS = (25, 50, 100, 200)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pocketkernel.bounds import Bound, Condition, ConditionError
+from pocketkernel.lab.bounds import Bound, Condition, ConditionError
 
 WEIGHTS = "whether rows had weights: the theorem is about rows of weight 1"
 ROUNDING = "what rounding adds: the theorem is about exact numbers"

@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
-from pocketkernel.bounds import theorem_3, theorem_3_afterwards, theorem_3_delta
 from pocketkernel.kernels import Kernel
+from pocketkernel.lab.bounds import theorem_3, theorem_3_afterwards, theorem_3_delta
 from pocketkernel.learners._base import OnlineKernelClassifier, number
 from pocketkernel.learners._certificate import ROUNDING, STOPPING, WEIGHTS, Guarantee, conditions_of, guarantee_of
 from pocketkernel.learners._recipe import Recipe
