@@ -110,11 +110,6 @@ class MOMDH(OnlineKernelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _configure(self, recipe: Recipe, rows: int | None) -> None:
-        recipe.step = number("step", self.step)
-        recipe.reservoir = whole_number("reservoir", self.reservoir)
-        recipe.horizon = number("horizon", self.horizon)
-
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         made, i = self._recipe, int(np.argmax(self.kernel_weights_))
         added, removed = int(done.kernel_additions[i]), int(done.kernel_removals[i])

@@ -105,9 +105,6 @@ class MOMDS(OnlineKernelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _configure(self, recipe: Recipe, rows: int | None) -> None:
-        recipe.step = number("step", self.step)
-
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         made, loss = self._recipe, LOSSES[self._recipe.loss]
         rows, constants = max(int(done.rounds), 1), {"G1": loss.G1, "G2": loss.G2}

@@ -97,9 +97,6 @@ class MulticlassMOMDS(OnlineKernelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _configure(self, recipe: Recipe, rows: int | None) -> None:
-        recipe.step = number("step", self.step)
-
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         return Guarantee(
             None,

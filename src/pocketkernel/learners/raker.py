@@ -93,10 +93,6 @@ class Raker(RandomFrequencies, OnlineKernelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _configure(self, recipe: Recipe, rows: int | None) -> None:
-        recipe.rate = number("rate", self.rate)
-        recipe.regularization = number("regularization", self.regularization)
-
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         return Guarantee(
             None,
