@@ -516,6 +516,12 @@ class PyLearner {
 
 // ---- functions ------------------------------------------------------------------------------------------------------
 
+int check_kernel(const std::string& family, double parameter, std::uint32_t order) {
+    Settings settings;
+    settings.add_kernel(family, parameter, order);
+    return code(pk::check_kernels(settings.get()));
+}
+
 // (bytes, bytes of the saved state, status) of a learner that is not built.
 std::tuple<std::size_t, std::size_t, int> size_of(const std::string& learner, bool doubles, const Settings& settings) {
     std::size_t bytes = 0, state_bytes = 0;
@@ -632,6 +638,7 @@ NB_MODULE(_core, m) {
     m.attr("STORAGES") = listed(pk::storage_names);
     m.def("parameters", parameters, "Parameters of the learners, with their defaults.");
     m.def("describe", describe, "status"_a, "(subject, sentence) of a status.");
+    m.def("check_kernel", check_kernel, "family"_a, "parameter"_a, "order"_a, "Status of a kernel's numbers.");
     m.def("size_of", size_of, "learner"_a, "doubles"_a, "settings"_a,
           "(bytes, bytes of the saved state, status) of a learner before it is built.");
     m.def("loss_constants", loss_constants, "name"_a, "(smooth, G1, G2)");

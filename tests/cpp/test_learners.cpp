@@ -71,7 +71,8 @@ namespace {
 
 constexpr std::size_t d = Stream::d;
 const KernelSpec mixed[] = {{Family::gaussian, 0.25},  {Family::laplacian, 2.0}, {Family::gaussian, 1.0},
-                            {Family::polynomial, 3.0}, {Family::gaussian, 0.7},  {Family::linear, 1.0}};
+                            {Family::polynomial, 3.0}, {Family::gaussian, 0.7},  {Family::linear, 1.0},
+                            {Family::matern32, 1.5},   {Family::matern52, 0.8},  {Family::rational_quadratic, 1.0, 2}};
 const KernelSpec gaussians[] = {
     {Family::gaussian, 0.25}, {Family::gaussian, 1.0}, {Family::gaussian, 4.0}, {Family::gaussian, 0.7}};
 const KernelSpec halving[] = {{Family::linear, 1.0},   {Family::gaussian, 4.0}, {Family::gaussian, 2.0},
