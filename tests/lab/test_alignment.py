@@ -11,7 +11,7 @@ from oracle.parts import gram
 from pocketkernel import Gaussian, Laplacian, Linear, Polynomial, gaussians
 from pocketkernel.kernels import PAPER_KERNELS
 from pocketkernel.lab.theory import RunningAlignment, _pairs, estimate_alignment, kernel_alignment
-from pocketkernel.lab.theory._rows import gram as fast_gram
+from pocketkernel.lab.theory.rows import gram as fast_gram
 from pocketkernel.stream import known_kernel, rings
 
 EVERY_KERNEL = (

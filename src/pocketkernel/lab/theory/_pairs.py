@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Polynomial
-from pocketkernel.lab.theory._rows import Floats, dense, directions
+from pocketkernel.lab.theory.rows import Floats, dense, directions
 from pocketkernel.learners._threads import allowed_threads
 
 Array = npt.NDArray[Any]
