@@ -16,8 +16,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from datasets import NAMES, load, load_sparse, missing
+from datasets import load, load_sparse, missing
 from pocketkernel import MOMDH, MOMDS, PocketClassifier, Raker
+from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.experiments.compare import PEERS, Task
 from pocketkernel.stream import known_kernel
 

@@ -12,8 +12,9 @@ import argparse
 import numpy as np
 from joblib import Parallel, delayed
 
-from datasets import NAMES, load, missing
+from datasets import load, missing
 from pocketkernel import MOMDS
+from pocketkernel.lab.catalogue import NAMES
 
 STORAGES = (None, "float16", "bfloat16")
 

@@ -9,9 +9,9 @@ from sklearn.exceptions import NotFittedError
 import pocketkernel
 from discover import ESTIMATORS, small
 from pocketkernel import MOMDH, MOMDS, Gaussian, gaussians
-from pocketkernel.lab.bounds import Bound, theorem_3, theorem_3_delta
+from pocketkernel.certificate import Bound, Guarantee, theorem_3_delta
+from pocketkernel.lab.bounds import theorem_3
 from pocketkernel.lab.theory import best_in_ball
-from pocketkernel.learners._certificate import Guarantee
 from pocketkernel.stream import known_kernel
 
 

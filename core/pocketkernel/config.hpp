@@ -35,7 +35,7 @@ struct Config {
     std::size_t budget = 0;               // B, stored examples (per kernel for M-OMD-H); or D, random frequencies
     std::size_t kernel_count = 0;         // K
     const KernelSpec* kernels = nullptr;  // the caller's; a learner keeps its own copy
-    Loss loss = Loss(1);           // logistic
+    Loss loss = Loss(1);                  // logistic
     Removal removal = Removal::half;
     Storage storage = Storage::full;  // how buffers hold their rows
     double step = 1.0;                // c of lambda = c U / sqrt(B); the factor of LKMBooks' step

@@ -8,8 +8,8 @@
 
 #include <cfloat>
 
-// What compilers tell about their flags. GCC does not tell -ffp-contract: where the machine has fused multiply-add, it is
-// for the build to say -ffp-contract=off; clang is told here.
+// What compilers tell about their flags. GCC does not tell -ffp-contract: where the machine has fused multiply-add, it
+// is for the build to say -ffp-contract=off; clang is told here.
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
 #error "pocketkernel gives the same bits on every machine: compile it without -ffast-math and -ffinite-math-only"

@@ -22,6 +22,12 @@ struct StateHeader {
     std::uint64_t checksum;  // of the payload
 };
 
+// Whether S has the same bytes on every machine, as what is written with the state must: no gaps that depend on how a
+// compiler aligns.
+template <class S, std::size_t Bytes>
+inline constexpr bool part_of_state = sizeof(S) == Bytes && alignof(S) <= 8 && std::is_trivially_copyable<S>::value;
+static_assert(part_of_state<StateHeader, 32>);
+
 // FNV-1a over 64-bit words of plain data.
 class Digest {
   public:

@@ -1,5 +1,6 @@
 """Kernel learning on a stream, in a fixed number of bytes."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pocketkernel import kernels, learners
@@ -12,25 +13,19 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = [*kernels.__all__, *learners.__all__, "ModelFileError", "__version__", "load"]  # noqa: PLE0604
+_LATER = {"load": "pocketkernel.loading", "ModelFileError": "pocketkernel.model_file"}
+
+__all__ = [*kernels.__all__, *learners.__all__, *_LATER, "__version__"]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
     """Import what takes time, scikit-learn above all, only when it is used."""
     if name in learners.__all__:
         return getattr(learners, name)
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     if name == "__version__":
-        from importlib.metadata import version
-
-        return version("pocketkernel")
-    if name == "load":
-        from pocketkernel.loading import load
-
-        return load
-    if name == "ModelFileError":
-        from pocketkernel.model_file import ModelFileError
-
-        return ModelFileError
+        return import_module("importlib.metadata").version("pocketkernel")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -7,7 +7,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Matern32", "Matern52", "Polynomial", "RationalQuadratic", "gaussians"]
+__all__ = [
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern32",
+    "Matern52",
+    "Polynomial",
+    "RationalQuadratic",
+    "gaussians",
+]
 
 Values = npt.NDArray[np.float64]
 Metric = Literal["squared_distance", "l1_distance", "cosine"]

@@ -63,9 +63,15 @@ Status checked(const KernelSpec& spec) { return check_kernels(one_row(&spec, 1))
 }  // namespace
 
 TEST(kernels_values) {
-    const KernelSpec all[] = {{Family::gaussian, 1.0},  {Family::gaussian, 0.3},   {Family::laplacian, 2.0},
-                              {Family::laplacian, 0.7}, {Family::polynomial, 2.0}, {Family::polynomial, 7.0},
-                              {Family::linear, 1.0},    {Family::matern32, 0.8},   {Family::matern52, 1.3},
+    const KernelSpec all[] = {{Family::gaussian, 1.0},
+                              {Family::gaussian, 0.3},
+                              {Family::laplacian, 2.0},
+                              {Family::laplacian, 0.7},
+                              {Family::polynomial, 2.0},
+                              {Family::polynomial, 7.0},
+                              {Family::linear, 1.0},
+                              {Family::matern32, 0.8},
+                              {Family::matern52, 1.3},
                               {Family::rational_quadratic, 0.7},
                               {Family::rational_quadratic, 0.7, 5}};
     for (const KernelSpec& spec : all) {
@@ -76,11 +82,13 @@ TEST(kernels_values) {
 
 // Several kernels at once, arranged in ladders, are the mean of the same kernels one by one.
 TEST(kernels_side_by_side) {
-    const KernelSpec all[] = {{Family::gaussian, 0.25},  {Family::gaussian, 1.0},   {Family::gaussian, 4.0},
-                              {Family::gaussian, 0.3},   {Family::laplacian, 2.0},  {Family::laplacian, 1.0},
-                              {Family::linear, 1.0},     {Family::polynomial, 3.0}, {Family::gaussian, 4.0},
-                              {Family::laplacian, 0.33}, {Family::gaussian, 64.0},  {Family::matern32, 2.0},
-                              {Family::matern52, 0.5},   {Family::rational_quadratic, 2.0, 3}};
+    const KernelSpec all[] = {{Family::gaussian, 0.25}, {Family::gaussian, 1.0},
+                              {Family::gaussian, 4.0},  {Family::gaussian, 0.3},
+                              {Family::laplacian, 2.0}, {Family::laplacian, 1.0},
+                              {Family::linear, 1.0},    {Family::polynomial, 3.0},
+                              {Family::gaussian, 4.0},  {Family::laplacian, 0.33},
+                              {Family::gaussian, 64.0}, {Family::matern32, 2.0},
+                              {Family::matern52, 0.5},  {Family::rational_quadratic, 2.0, 3}};
     constexpr std::size_t K = sizeof all / sizeof *all;
     const Stream stream(11);
     Made made({"lkm_books", true}, one_row(all, K));

@@ -8,9 +8,10 @@ from scipy.optimize import minimize
 
 from pocketkernel import MOMDH, MOMDS
 from pocketkernel.kernels import Linear, Polynomial
+from pocketkernel.lab.bounds import theorem_4
 from pocketkernel.lab.experiments.lower_bound import lower_bound
-from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, theorem_4
-from pocketkernel.lab.theory._rows import gram as kernel_matrix
+from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve
+from pocketkernel.lab.theory.rows import gram as kernel_matrix
 
 
 def test_distinct_basis_vectors_come_first_with_alternating_labels():

@@ -7,28 +7,20 @@ import numpy as np
 import pytest
 
 from pocketkernel import MOMDH, MOMDS, gaussians
+from pocketkernel.certificate import ConditionError, theorem_1_afterwards, theorem_3_afterwards, theorem_3_delta
 from pocketkernel.kernels import Gaussian, Linear
-from pocketkernel.lab.theory import (
-    ConditionError,
-    adversary,
-    adversary_competitor,
-    best_in_ball,
+from pocketkernel.lab.bounds import (
     lemma_1,
     lemma_2,
-    regret_curve,
-    removal_harm,
     surrogate_alignment,
     theorem_1,
-    theorem_1_afterwards,
     theorem_2,
     theorem_3,
-    theorem_3_afterwards,
-    theorem_3_delta,
     theorem_4,
     theorem_5,
-    trace,
 )
-from pocketkernel.lab.theory._rows import gram as kernel_matrix
+from pocketkernel.lab.theory import adversary, adversary_competitor, best_in_ball, regret_curve, removal_harm, trace
+from pocketkernel.lab.theory.rows import gram as kernel_matrix
 from pocketkernel.stream import known_kernel
 
 HINGE = {"rows": 10_000, "kernels": 5, "budget": 50, "norm_bound": 3.0}

@@ -177,7 +177,7 @@ def test_get(server, tmp_path, monkeypatch, files, labels):
     for k, file in enumerate(files):
         text = b"".join(lines[60 * k : 60 * (k + 1) if k + 1 < len(files) else None])
         server.files[file] = bz2.compress(text) if file.endswith("bz2") else text
-    with pytest.raises(DataError, match="pocketkernel data get tiny"):
+    with pytest.raises(DataError, match="pocketkernel lab data get tiny"):
         catalogue.locate("tiny")
     server.breaks = 1
     found = catalogue.get("tiny", mirror=server.url, wait=0.001)

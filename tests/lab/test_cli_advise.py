@@ -1,11 +1,11 @@
-"""`pocketkernel advise`."""
+"""`pocketkernel lab advise`."""
 
 import json
 
 import pytest
 
 import cli_files
-from pocketkernel.cli import main
+from pocketkernel.__main__ import main
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def file(tmp_path, monkeypatch):
 
 
 def test_command(file, tmp_path, capsys):
-    assert main(["advise", "rows.svm", "--report", "page.html"]) == 0
+    assert main(["lab", "advise", "rows.svm", "--report", "page.html"]) == 0
     text = capsys.readouterr().out
     assert "400 rows, 4 columns, 2 classes" in text and "Use " in text and "written to page.html" in text
     command = next(line for line in text.splitlines() if line.startswith("pocketkernel run"))
@@ -27,7 +27,7 @@ def test_command(file, tmp_path, capsys):
 
 
 def test_command_json(file, capsys):
-    assert main(["advise", "rows.svm", "--memory", "16KiB", "--permute", "0", "--json"]) == 0
+    assert main(["lab", "advise", "rows.svm", "--memory", "16KiB", "--permute", "0", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["limit"] == found["table"][1]["memory"] == 1 << 14
     assert found["chosen"]["memory"] <= 1 << 14
@@ -37,7 +37,7 @@ def test_command_json(file, capsys):
 def test_a_table_of_three_classes(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     cli_files.table(tmp_path / "three.csv", rows=300)
-    assert main(["advise", "three.csv", "--label", "kind", "--categorical", "auto", "--json"]) == 0
+    assert main(["lab", "advise", "three.csv", "--label", "kind", "--categorical", "auto", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["classes"] == 3
     assert "--label=kind --categorical=auto" in found["command"]
@@ -59,7 +59,7 @@ def test_mistakes(arguments, code, words, file, tmp_path, capsys):
     (tmp_path / "empty.svm").write_text("")
     (tmp_path / "one.svm").write_text("1 1:2\n" * 200)
     (tmp_path / "few.svm").write_text("1 1:2\n-1 1:3\n")
-    assert main(["advise", *arguments]) == code
+    assert main(["lab", "advise", *arguments]) == code
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("pocketkernel: ") and captured.err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""`pocketkernel paper` on tiny files under the paper's names."""
+"""`pocketkernel lab tables|ablation` on tiny files under the paper's names."""
 
 import csv
 import io
@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from html.parser import HTMLParser
-from typing import get_args
 
 import pytest
 
@@ -18,10 +17,10 @@ cyclopts = pytest.importorskip("cyclopts", reason="cyclopts is not installed")
 
 from tiny_paper import CELLS_PER_PERMUTATION, FEWER, write_data_set  # noqa: E402
 
-from pocketkernel.cli import _cell_progress, paper  # noqa: E402
-from pocketkernel.cli._errors import UsageError  # noqa: E402
-from pocketkernel.lab.catalogue import DataError  # noqa: E402
-from pocketkernel.lab.experiments import NAMES, Status, runner  # noqa: E402
+from pocketkernel.cli.errors import UsageError  # noqa: E402
+from pocketkernel.lab.catalogue import NAMES, DataError  # noqa: E402
+from pocketkernel.lab.cli import _progress, app  # noqa: E402
+from pocketkernel.lab.experiments import Status, runner  # noqa: E402
 from pocketkernel.lab.experiments import paper as library  # noqa: E402
 
 FILES = ("tables.md", "tables.tex", "tables.csv", "report.html")
@@ -45,7 +44,7 @@ def fewer_settings(monkeypatch):
 def call(*arguments):
     """Run the command line in this process."""
     words = [str(word) for word in arguments]
-    return paper.paper(words, exit_on_error=False, print_error=False, result_action="return_value")
+    return app(words, exit_on_error=False, print_error=False, result_action="return_value")
 
 
 def here(folder, out):
@@ -58,15 +57,11 @@ def timeless(text):
     return [[row[n] for n in kept] for row in rows]
 
 
-def test_names():
-    assert get_args(paper.Name) == NAMES
-
-
 def test_quick_tables(folder, tmp_path, capsys):
     call("tables", "--quick", *here(folder, tmp_path))
     shown = capsys.readouterr()
     total = 4 * CELLS_PER_PERMUTATION
-    assert f"paper tables: {total} of {total} cells" in shown.err
+    assert f"lab tables: {total} of {total} cells" in shown.err
     assert "Mistake rates with the hinge loss" in shown.out
     assert "of 14 cells tuned as in the paper" in shown.out
     assert f"{total} cells in" in shown.out
@@ -77,7 +72,7 @@ def test_quick_tables(folder, tmp_path, capsys):
     assert all(0 < float(row["mistakes %"]) < 60 for row in rows)
     page = (tmp_path / "report.html").read_text()
     HTMLParser().feed(page)
-    assert "pocketkernel paper tables --data-sets mushrooms phishing --permutations 2 --dtype float32" in page
+    assert "pocketkernel lab tables --data-sets mushrooms phishing --permutations 2 --dtype float32" in page
     assert (tmp_path / "tables.tex").read_text().count(r"\begin{tabular}") == 2
     assert (tmp_path / "tables.md").read_text().count("\n## ") == 2
 
@@ -123,7 +118,7 @@ def test_ablation(folder, tmp_path, capsys):
 def test_mistakes_of_the_user(folder, tmp_path, verb, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("POCKETKERNEL_DATA", raising=False)
-    with pytest.raises(DataError, match=r"mushrooms\.svm\.xz is not in .*pocketkernel data get mushrooms"):
+    with pytest.raises(DataError, match=r"mushrooms\.svm\.xz is not in .*pocketkernel lab data get mushrooms"):
         call(verb, "--quick", *here(tmp_path, tmp_path / "out"))
     assert not (tmp_path / "out").exists()
     (tmp_path / "file").write_text("")
@@ -132,20 +127,12 @@ def test_mistakes_of_the_user(folder, tmp_path, verb, monkeypatch):
     for wrong in (
         ["--data-sets", "iris"],
         ["--permutations", "0"],
-        ["--backend", "spark"],
+        ["--backend", "ray"],
         ["--dtype", "int8"],
         ["--jobs", "0"],
     ):
         with pytest.raises(cyclopts.CycloptsError):
             call(verb, *wrong)
-
-
-def test_a_backend_that_is_not_installed(folder, tmp_path):
-    try:
-        import ray  # noqa: F401
-    except ImportError:
-        with pytest.raises(ModuleNotFoundError, match=r"the backend ray needs ray: pip install 'pocketkernel\[ray\]'"):
-            call("tables", "--quick", "--from", folder, "--out", tmp_path, "--backend", "ray")
 
 
 def test_progress_in_a_terminal_and_elsewhere():
@@ -154,7 +141,7 @@ def test_progress_in_a_terminal_and_elsewhere():
     for terminal in (True, False):
         text = io.StringIO()
         console = Console(file=text, force_terminal=terminal, width=100)
-        with _cell_progress.CellProgress("work", console) as progress:
+        with _progress.CellProgress("work", console) as progress:
             for done in (0, 3, 10):
                 progress(Status(done, 10, 0, 1.0 * done, None if done == 0 else 10.0 - done))
                 if terminal:
@@ -167,11 +154,11 @@ def test_progress_in_a_terminal_and_elsewhere():
 RUN = f"""
 import sys
 {FEWER}
-from pocketkernel.cli import paper as verbs
+from pocketkernel.lab.cli import app
 from pocketkernel.lab.experiments import runner
 runner.BATCH_SECONDS = 0.0
 if __name__ == "__main__":
-    verbs.paper(sys.argv[1:])
+    app(sys.argv[1:])
 """
 
 

@@ -1,4 +1,4 @@
-"""`pocketkernel regret`, `certify` and `theory`."""
+"""`pocketkernel lab regret|lower-bound|learnability`."""
 
 import json
 
@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import cli_files
-import pocketkernel
-from pocketkernel import MOMDS, Raker, gaussians
-from pocketkernel.cli import main
+from pocketkernel import MOMDS, gaussians
+from pocketkernel.__main__ import main
 from pocketkernel.lab.theory import study_regret
 
 FAST = ["--kernels", "1,4", "--budget", "30"]
@@ -24,7 +23,7 @@ def rows(tmp_path, monkeypatch):
 
 
 def test_regret_is_what_the_library_says(rows, capsys):
-    assert main(["regret", "rows.svm", *FAST, "--json"]) == 0
+    assert main(["lab", "regret", "rows.svm", *FAST, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     X, y = rows
     study = study_regret(MOMDS(kernels=gaussians([1, 4]), budget=30, random_state=0), X, y)
@@ -43,12 +42,12 @@ def test_regret_is_what_the_library_says(rows, capsys):
 def test_regret_of_every_learner(learner, rows, tmp_path, capsys):
     page = tmp_path / "page.html"
     given = ["--learner", learner, *FAST, "--kernel", "4", "--rows", "200", "--landmarks", "50"]
-    assert main(["regret", "rows.svm", *given, "--report", str(page)]) == 0
+    assert main(["lab", "regret", "rows.svm", *given, "--report", str(page)]) == 0
     text = capsys.readouterr().out
     assert "regret after 200 rows" in text and "gaussian 4" in text and "page.html" in text
     html = page.read_text()
     assert "Regret so far" in html
-    assert f"pocketkernel regret rows.svm --learner {learner}" in html and "--landmarks=50" in html
+    assert f"pocketkernel lab regret rows.svm --learner {learner}" in html and "--landmarks=50" in html
     paper = learner.startswith("momd")
     assert ("T1, expert advice" in text) == paper
     assert ("No theorem of the paper bounds this" in text) == (not paper)
@@ -58,9 +57,9 @@ def test_rows_of_a_permutation_come_from_the_whole_file(rows, tmp_path, capsys):
     order = np.argsort(rows[1], kind="stable")
     lines = (tmp_path / "rows.svm").read_text().splitlines()
     (tmp_path / "sorted.svm").write_text("\n".join(lines[place] for place in order) + "\n")
-    assert main(["regret", "sorted.svm", *FAST, "--rows", "100"]) == 2
+    assert main(["lab", "regret", "sorted.svm", *FAST, "--rows", "100"]) == 2
     assert "give --permute SEED" in capsys.readouterr().err
-    assert main(["regret", "sorted.svm", *FAST, "--rows", "100", "--permute", "0", "--scale", "standard"]) == 0
+    assert main(["lab", "regret", "sorted.svm", *FAST, "--rows", "100", "--permute", "0", "--scale", "standard"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -74,65 +73,17 @@ def test_rows_of_a_permutation_come_from_the_whole_file(rows, tmp_path, capsys):
     ],
 )
 def test_mistakes(arguments, code, words, rows, capsys):
-    assert main(["regret", *arguments]) == code
+    assert main(["lab", "regret", *arguments]) == code
     captured = capsys.readouterr()
     assert captured.out == ""
     assert words in captured.err
-
-
-# ---- certify --------------------------------------------------------------------------------------------------------
-
-
-def test_certify(rows, tmp_path, capsys):
-    X, y = rows
-    model = MOMDS(budget=30, random_state=0).fit(X, y)
-    model.save(tmp_path / "model")
-    assert main(["certify", "model"]) == 0
-    assert capsys.readouterr().out == f"{model.certificate()}\n"
-    assert main(["certify", "model", "--json", "--delta", "0.01"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["regret_at_most"] == pytest.approx(model.certificate(0.01).value)
-    assert found["file"] == "model"
-
-
-def test_certify_on_a_page(rows, tmp_path, capsys):
-    MOMDS(budget=30, norm_bound=0.5, random_state=0).fit(*rows).save(tmp_path / "model")
-    assert main(["certify", "model", "--report", "page.html"]) == 0
-    page = (tmp_path / "page.html").read_text()
-    assert "Certificate of model" in page and "regret at most" in page and "What is proved, and how surely" in page
-    Raker(features=16, random_state=0).fit(*rows).save(tmp_path / "raker")
-    assert main(["certify", "raker", "--report", "other.html"]) == 0
-    assert "What is proved" not in (tmp_path / "other.html").read_text()
-
-
-def test_certify_the_folder_of_a_run_and_a_river_model(rows, tmp_path, capsys):
-    assert main(["run", "rows.svm", "--learner", "raker", "--budget", "10", "--out", "done", "--no-report"]) == 0
-    capsys.readouterr()
-    assert main(["certify", "done"]) == 0
-    assert "No theorem of the paper covers Raker" in capsys.readouterr().out
-    river = pytest.importorskip("pocketkernel.river")
-    model = river.MOMDH(budget=8, width=2, seed=0)
-    for x, label in zip(*rows, strict=True):
-        model.learn_one({"a": x[0], "b": x[1]}, bool(label > 0))
-    model.save(tmp_path / "stream")
-    assert pocketkernel.load(tmp_path / "stream").certificate() == model.certificate()
-    assert main(["certify", "stream"]) == 0
-    assert "MOMDH after 400 rows" in capsys.readouterr().out
-
-
-def test_certify_mistakes(rows, tmp_path, capsys):
-    MOMDS(budget=30, random_state=0).fit(*rows).save(tmp_path / "model")
-    assert main(["certify", "model", "--delta", "1"]) == 2
-    assert "use a probability" in capsys.readouterr().err
-    assert main(["certify", "nothing"]) == 1
-    assert "does not exist" in capsys.readouterr().err
 
 
 # ---- theory ---------------------------------------------------------------------------------------------------------
 
 
 def test_lower_bound(tmp_path, capsys):
-    given = ["theory", "lower-bound", "--budgets", "10", "20", "--repetitions", "1", "--out", str(tmp_path / "made")]
+    given = ["lab", "lower-bound", "--budgets", "10", "20", "--repetitions", "1", "--out", str(tmp_path / "made")]
     assert main(given) == 0
     text = capsys.readouterr().out
     assert "Slope of Reg / L against B" in text and "M-OMD-S" in text
@@ -146,7 +97,7 @@ def test_lower_bound(tmp_path, capsys):
 
 def test_learnability(tmp_path, capsys):
     given = ["--rows", "2000", "4000", "--repetitions", "1", "--out", str(tmp_path)]
-    assert main(["theory", "learnability", *given, "--json"]) == 0
+    assert main(["lab", "learnability", *given, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {line["stream"] for line in found["tables"][0]["lines"]} >= {"easy", "hard"}
     assert (tmp_path / "learnability.svg").exists()
@@ -155,5 +106,5 @@ def test_learnability(tmp_path, capsys):
 def test_a_folder_that_is_a_file(tmp_path, capsys):
     (tmp_path / "file").touch()
     given = ["--budgets", "10", "20", "--repetitions", "1"]
-    assert main(["theory", "lower-bound", *given, "--out", str(tmp_path / "file")]) == 2
+    assert main(["lab", "lower-bound", *given, "--out", str(tmp_path / "file")]) == 2
     assert "cannot be written to" in capsys.readouterr().err

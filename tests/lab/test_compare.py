@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from pocketkernel import MOMDS, MulticlassMOMDS
-from pocketkernel.cli import main
+from pocketkernel.__main__ import main
 from pocketkernel.evaluate import Record
 from pocketkernel.lab.experiments.compare import LEARNERS, PEERS, Contestant, Task, compare
 from pocketkernel.stream import digits
@@ -174,7 +174,7 @@ def test_what_is_written(tmp_path):
 @pytest.fixture
 def call():
     cyclopts = pytest.importorskip("cyclopts", reason="cyclopts is not installed")
-    from pocketkernel.cli import compare as verb
+    from pocketkernel.lab.cli import compare as verb
 
     app = cyclopts.App()
     app.command(verb.compare)
@@ -250,14 +250,14 @@ def test_mistakes_of_the_user(file, tmp_path, monkeypatch, capsys, arguments, co
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.svm").write_text("1 1:1\n-1 x\n")
     few = ["--learners", "momds", "--peers", "none", "--permutations", "1"]
-    assert main(["compare", *arguments, *few]) == code
+    assert main(["lab", "compare", *arguments, *few]) == code
     shown = capsys.readouterr().err
     assert message in shown
     assert "Traceback" not in shown
 
 
 def test_standard_input(file):
-    words = ["compare", "-", "--learners", "momds", "--peers", "none", "--permutations", "1"]
+    words = ["lab", "compare", "-", "--learners", "momds", "--peers", "none", "--permutations", "1"]
     command = [sys.executable, "-m", "pocketkernel", *words]
     run = subprocess.run(command, input=file.read_text(), capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

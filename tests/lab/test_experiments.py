@@ -22,8 +22,8 @@ from tiny_paper import CELLS_PER_PERMUTATION, FEATURES, FEWER, ROWS, write_data_
 from oracle import parts
 from pocketkernel import MOMDH, MOMDS, LKMBooks, Raker, gaussians
 from pocketkernel.lab import catalogue
-from pocketkernel.lab.catalogue import CATALOGUE, DataError
-from pocketkernel.lab.experiments import NAMES, Cell, Outcome, Results, paper, published, runner
+from pocketkernel.lab.catalogue import CATALOGUE, NAMES, DataError
+from pocketkernel.lab.experiments import Cell, Outcome, Results, paper, published, runner
 from pocketkernel.lab.experiments.ablation import BUDGETS, REMOVALS, ablation, removals
 from pocketkernel.lab.experiments.cells import LEARNERS, run_cell
 from pocketkernel.lab.experiments.data import DENSE_FROM, load, locate

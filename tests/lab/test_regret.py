@@ -14,8 +14,8 @@ from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, Raker, gaussia
 from pocketkernel.kernels import Gaussian, Laplacian, Linear, Polynomial
 from pocketkernel.lab.experiments.learnability import learnability
 from pocketkernel.lab.theory import adversary, decompose, regret_curve, removal_harm, slope, study_regret, trace
-from pocketkernel.lab.theory._losses import loss_values
-from pocketkernel.lab.theory._rows import gram as kernel_matrix
+from pocketkernel.lab.theory.losses import loss_values
+from pocketkernel.lab.theory.rows import gram as kernel_matrix
 from pocketkernel.losses import LOSSES
 from pocketkernel.stream import known_kernel
 

@@ -129,8 +129,7 @@ class KernelBank {
         const KernelShape& shape = shape_[i];
         const Pack<T>(&m)[G] = metrics.of[index_of(shape.metric)];
         const Pack<T> rate(in_range(shape.rate));
-        for (std::size_t g = 0; g < G; ++g)
-            k[g] = value_of(shape, m[g], m[g] * rate);
+        for (std::size_t g = 0; g < G; ++g) k[g] = value_of(shape, m[g], m[g] * rate);
     }
 
     // How far rows are from the query as kernel i sees it, smaller is nearer: the metric, or minus the kernel's value.

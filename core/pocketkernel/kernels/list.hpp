@@ -11,13 +11,8 @@
 #include "rational_quadratic.hpp"
 
 #define POCKETKERNEL_KERNELS(line) \
-    line(gaussian, Gaussian) \
-    line(laplacian, Laplacian) \
-    line(polynomial, Polynomial) \
-    line(linear, Linear) \
-    line(matern32, Matern32) \
-    line(matern52, Matern52) \
-    line(rational_quadratic, RationalQuadratic)
+    line(gaussian, Gaussian) line(laplacian, Laplacian) line(polynomial, Polynomial) line(linear, Linear) \
+        line(matern32, Matern32) line(matern52, Matern52) line(rational_quadratic, RationalQuadratic)
 
 namespace pocketkernel {
 

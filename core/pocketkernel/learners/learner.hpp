@@ -28,8 +28,8 @@ inline constexpr bool has_frequencies = false;
 template <class L>
 inline constexpr bool has_frequencies<L, std::void_t<decltype(std::declval<const L&>().frequency(0, 0))>> = true;
 
-// Of scores for all classes the largest, the first of several; but of two classes the second, as a difference of 0 means
-// in the learners for two.
+// Of scores for all classes the largest, the first of several; but of two classes the second, as a difference of 0
+// means in the learners for two.
 inline std::size_t largest(const double* scores, std::size_t classes) {
     std::size_t best = 0;
     for (std::size_t c = 1; c < classes; ++c)
@@ -92,6 +92,7 @@ class Learner {
         Tally tally;
         Rng rng;
     };
+    static_assert(part_of_state<Common, 80> && part_of_state<Tally, 64> && part_of_state<Hypothesis, 16>);
 
     // What most learners need, and some can do without.
     struct Needs {

@@ -128,6 +128,7 @@ class MOMDH : public Learner<T> {
         double H_norm2;  // |H_i|^2
         std::uint64_t additions, proxies, removals;
     };
+    static_assert(part_of_state<Own, 56>);
 
     // work.values[i] = f'_i(x) and work.values[K + i] = H_i(x). On the way, if wanted: kappa_i(x, .) on the archive,
     // and the row of S_i nearest to x.

@@ -90,6 +90,7 @@ class Raker : public Learner<T> {
         double norm2;  // |theta_i|^2
         double p;
     };
+    static_assert(part_of_state<Own, 24>);
 
     // work.values[i] = f_i(x). Projections, and cosines and sines of the widest kernel, are left in `turned` if wanted.
     void evaluate(const Query<T>& x, Workspace<T>& work, Coefficients<T>* turned) const {

@@ -1,5 +1,5 @@
-// The registry of losses. A loss is a file in this folder, included here, and a line in POCKETKERNEL_LOSSES; the numbers
-// of the losses are part of saved states, so new ones go to the end.
+// The registry of losses. A loss is a file in this folder, included here, and a line in POCKETKERNEL_LOSSES; the
+// numbers of the losses are part of saved states, so new ones go to the end.
 #pragma once
 
 #include "../config.hpp"
@@ -7,10 +7,7 @@
 #include "logistic.hpp"
 #include "smooth_hinge.hpp"
 
-#define POCKETKERNEL_LOSSES(line) \
-    line(hinge, Hinge) \
-    line(logistic, Logistic) \
-    line(smooth_hinge, SmoothHinge)
+#define POCKETKERNEL_LOSSES(line) line(hinge, Hinge) line(logistic, Logistic) line(smooth_hinge, SmoothHinge)
 
 namespace pocketkernel {
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TextIO
 import numpy as np
 from cyclopts import Parameter
 
-from pocketkernel.cli._options import File, Format, at_least, source_of
+from pocketkernel.cli.options import File, Format, at_least, source_of
 from pocketkernel.evaluate.pipeline import load_with_pipeline
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.model_file import ModelFileError

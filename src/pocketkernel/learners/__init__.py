@@ -20,7 +20,7 @@ _FILES = {
     "Raker": "raker",
 }
 
-__all__ = list(_FILES)  # noqa: PLE0605
+__all__ = list(_FILES)
 
 
 def __getattr__(name: str) -> Any:

@@ -20,9 +20,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from pocketkernel import _core
+from pocketkernel.certificate import Certificate, Guarantee
 from pocketkernel.kernels import KERNELS, PAPER_KERNELS, Kernel
 from pocketkernel.learners._alone import alone
-from pocketkernel.learners._certificate import Certificate, Guarantee, certify
+from pocketkernel.learners._certificate import certify
 from pocketkernel.learners._persistent import Persistent, write_labels
 from pocketkernel.learners._plan import plan as plan_of
 from pocketkernel.learners._recipe import PARAMETERS, Recipe, largest

@@ -30,10 +30,11 @@ class Recipe:
     budget: int = 0
     parameters: dict[str, int | float] = field(default_factory=PARAMETERS.copy)
 
-    @property
-    def norm_bound(self) -> float:
-        """U, the largest norm of a function."""
-        return self.parameters["norm_bound"]
+    def __getattr__(self, name: str) -> int | float:
+        """A parameter may be read like a field."""
+        if name in PARAMETERS:
+            return self.parameters[name]
+        raise AttributeError(f"{type(self).__name__} has no field {name!r}")
 
     def settings(self) -> _core.Settings:
         """Copy everything into the core's form."""

@@ -2,7 +2,7 @@
 
 import math
 
-from pocketkernel.lab.bounds.bound import IN_EXPECTATION, Bound, Condition, check
+from pocketkernel.certificate.bound import IN_EXPECTATION, Bound, Condition, check
 from pocketkernel.losses import LOSSES
 
 

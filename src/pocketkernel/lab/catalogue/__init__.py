@@ -32,7 +32,7 @@ ENDINGS = (".svm.xz", ".svm", ".svm.gz", ".svm.bz2")
 VARIABLE = "POCKETKERNEL_DATA"
 
 
-class DataError(ValueError):
+class DataError(OSError):
     """A data set that is not there, or is not what it should be."""
 
 
@@ -140,6 +140,9 @@ CATALOGUE = {
     )
 }
 
+NAMES = tuple(CATALOGUE)
+"""The paper's data sets, in its order."""
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -195,8 +198,8 @@ def locate(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
                 return path
     places = ", ".join(map(str, folders(folder)))
     raise DataError(
-        f"{wanted.name}{ENDINGS[0]} is not in {places}: download it by 'pocketkernel data get {wanted.name}', or set "
-        f"{VARIABLE} to the folder that has it."
+        f"{wanted.name}{ENDINGS[0]} is not in {places}: download it by 'pocketkernel lab data get {wanted.name}', "
+        f"or set {VARIABLE} to the folder that has it."
     )
 
 

@@ -6,11 +6,10 @@ from pocketkernel.lab.experiments.compare import Comparison, compare
 from pocketkernel.lab.experiments.learnability import Learnability, learnability
 from pocketkernel.lab.experiments.lower_bound import LowerBound, lower_bound
 from pocketkernel.lab.experiments.paper import Line, PaperTables, quick, tables
-from pocketkernel.lab.experiments.published import NAMES, Published, published
+from pocketkernel.lab.experiments.published import Published, published
 from pocketkernel.lab.experiments.runner import Results, Status, run
 
 __all__ = [
-    "NAMES",
     "Ablation",
     "Cell",
     "Comparison",

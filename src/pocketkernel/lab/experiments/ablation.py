@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from pocketkernel import MOMDH, MOMDS
+from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.experiments.cells import Cell, Setting
 from pocketkernel.lab.experiments.k_buffers import KBuffers
-from pocketkernel.lab.experiments.published import NAMES
 from pocketkernel.lab.experiments.runner import Report, run
 from pocketkernel.report import Column, Spread, Table
 from pocketkernel.report.tables import Cell as Value

@@ -28,11 +28,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel import MOMDH, MOMDS
+from pocketkernel.certificate import theorem_3_delta
 from pocketkernel.kernels import PAPER_KERNELS, Gaussian, Linear, Polynomial
+from pocketkernel.lab.bounds import theorem_3
 from pocketkernel.lab.experiments.outputs import write_outputs
-from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, slope, theorem_3, theorem_3_delta
-from pocketkernel.lab.theory._losses import loss_values
-from pocketkernel.lab.theory._rows import gram
+from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, slope
+from pocketkernel.lab.theory.losses import loss_values
+from pocketkernel.lab.theory.rows import gram
 from pocketkernel.report import Chart, Column, Series, Spread, Table, line_chart, write_figure
 from pocketkernel.report.tables import Cell
 

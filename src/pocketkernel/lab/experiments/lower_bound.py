@@ -22,8 +22,9 @@ import numpy as np
 
 from pocketkernel import MOMDH, MOMDS, LKMBooks, Raker
 from pocketkernel.kernels import Gaussian, Linear
+from pocketkernel.lab.bounds import theorem_4
 from pocketkernel.lab.experiments.outputs import write_outputs
-from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, slope, theorem_4
+from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, slope
 from pocketkernel.report import Chart, Column, Series, Spread, Table, line_chart, write_figure
 from pocketkernel.report.tables import Cell
 

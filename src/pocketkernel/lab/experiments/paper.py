@@ -11,8 +11,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.experiments.cells import Cell, Outcome, Setting, label
-from pocketkernel.lab.experiments.published import NAMES, Published, published
+from pocketkernel.lab.experiments.published import Published, published
 from pocketkernel.lab.experiments.runner import Report, run
 from pocketkernel.report import Column, Spread, Table
 from pocketkernel.report.tables import Cell as Value

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
-NAMES = ("mushrooms", "phishing", "magic04", "a9a", "w8a", "SUSY", "ijcnn1", "cod-rna")
-"""The paper's data sets, in its order."""
-
 SMALLEST_SD = 0.005
 """A published sd of 0.00 was rounded: half of its last digit stands for it."""
 

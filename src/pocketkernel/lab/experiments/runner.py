@@ -115,7 +115,7 @@ def run(
         Workers; -1 stands for one per core.
     backend : str, default="loky"
         A backend of joblib: "loky" (processes), "threading", "dask" (the current client, or that of the scheduler in
-        DASK_SCHEDULER_ADDRESS, or else a local cluster), "ray", or one registered with joblib.
+        DASK_SCHEDULER_ADDRESS, or else a local cluster), or one registered with joblib.
     report : function of a Status, default=None
         Called at the start and after every batch.
     """
@@ -202,8 +202,6 @@ def _in_parallel(
 
 def _cluster(backend: str, jobs: int) -> AbstractContextManager[Any]:
     """What has to be there while a backend is in use."""
-    if backend == "ray":
-        optional("ray.util.joblib", "the backend ray", "ray").register_ray()
     return _dask_client(jobs) if backend == "dask" else nullcontext()
 
 

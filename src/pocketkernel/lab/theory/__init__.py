@@ -1,21 +1,5 @@
-"""What the paper proves, as numbers: how hard a stream is, its best competitor, regret and its parts, the bounds."""
+"""What the paper proves, as numbers: how hard a stream is, its best competitor, regret and its parts."""
 
-from pocketkernel.lab.bounds import (
-    Bound,
-    Condition,
-    ConditionError,
-    lemma_1,
-    lemma_2,
-    surrogate_alignment,
-    theorem_1,
-    theorem_1_afterwards,
-    theorem_2,
-    theorem_3,
-    theorem_3_afterwards,
-    theorem_3_delta,
-    theorem_4,
-    theorem_5,
-)
 from pocketkernel.lab.theory.adversary import adversary, adversary_competitor
 from pocketkernel.lab.theory.advice import Advice, advise
 from pocketkernel.lab.theory.alignment import AlignmentEstimate, RunningAlignment, estimate_alignment, kernel_alignment
@@ -35,10 +19,7 @@ from pocketkernel.lab.theory.trace import Removal, Trace, trace
 __all__ = [
     "Advice",
     "AlignmentEstimate",
-    "Bound",
     "Competitor",
-    "Condition",
-    "ConditionError",
     "Decomposition",
     "RegretCurve",
     "RegretStudy",
@@ -53,20 +34,9 @@ __all__ = [
     "decompose",
     "estimate_alignment",
     "kernel_alignment",
-    "lemma_1",
-    "lemma_2",
     "regret_curve",
     "removal_harm",
     "slope",
     "study_regret",
-    "surrogate_alignment",
-    "theorem_1",
-    "theorem_1_afterwards",
-    "theorem_2",
-    "theorem_3",
-    "theorem_3_afterwards",
-    "theorem_3_delta",
-    "theorem_4",
-    "theorem_5",
     "trace",
 ]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from pocketkernel.kernels import Gaussian, Kernel, Polynomial
-from pocketkernel.lab.theory._rows import Floats, dense, directions
+from pocketkernel.lab.theory.rows import Floats, dense, directions
 from pocketkernel.learners._threads import allowed_threads
 
 Array = npt.NDArray[Any]
@@ -213,7 +213,9 @@ class _Distance:
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, name: str, kernels: Sequence[Kernel], X: Any, precise: bool) -> None:
+    def __init__(
+        self, name: Literal["sqeuclidean", "cityblock"], kernels: Sequence[Kernel], X: Any, precise: bool
+    ) -> None:
         self.name, self.kernels = name, kernels
 
     def left(self, X: Any) -> Array:

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from pocketkernel import learners
 from pocketkernel.evaluate.progressive import progressive
-from pocketkernel.lab.theory._rows import Floats
+from pocketkernel.lab.theory.rows import Floats
 from pocketkernel.stream.block import is_sparse
 
 FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)

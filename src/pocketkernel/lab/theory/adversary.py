@@ -8,8 +8,8 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_matrix
 from scipy.special import expit
 
-from pocketkernel.lab.theory._losses import loss_values
-from pocketkernel.lab.theory._rows import Floats
+from pocketkernel.lab.theory.losses import loss_values
+from pocketkernel.lab.theory.rows import Floats
 
 
 def adversary(rows: int, *, budget: int, seed: int = 0) -> tuple[Any, npt.NDArray[np.int64]]:

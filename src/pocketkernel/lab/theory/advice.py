@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from pocketkernel.kernels import Gaussian, gaussians
-from pocketkernel.lab.theory._rows import check_rows
 from pocketkernel.lab.theory._trials import (
     FACTORS,
     Candidate,
@@ -27,6 +26,7 @@ from pocketkernel.lab.theory._trials import (
 )
 from pocketkernel.lab.theory.alignment import estimate_alignment
 from pocketkernel.lab.theory.competitor import best_in_ball
+from pocketkernel.lab.theory.rows import check_rows
 from pocketkernel.learners import MOMDS
 from pocketkernel.learners._rows import check_labels
 from pocketkernel.memory import parse_bytes

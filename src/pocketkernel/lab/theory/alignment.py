@@ -11,9 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from pocketkernel.kernels import PAPER_KERNELS, Gaussian, Kernel
+from pocketkernel.kernels import PAPER_KERNELS, Kernel
 from pocketkernel.lab.theory._pairs import quadratic_forms
-from pocketkernel.lab.theory._rows import Floats, check_data, check_kernels, dense, directions, gram
+from pocketkernel.lab.theory.rows import Floats, check_data, check_kernels, dense, directions, gram
 
 _PAIRS_AT_ONCE = 4096
 

@@ -24,9 +24,9 @@ from scipy.special import entr, expit
 from threadpoolctl import threadpool_limits
 
 from pocketkernel.kernels import Kernel
-from pocketkernel.lab.theory._losses import loss_values
 from pocketkernel.lab.theory._pairs import quadratic_forms
-from pocketkernel.lab.theory._rows import Floats, check_data, check_kernels, check_rows, dense, gram
+from pocketkernel.lab.theory.losses import loss_values
+from pocketkernel.lab.theory.rows import Floats, check_data, check_kernels, check_rows, dense, gram
 
 EXACT_ROWS = 2000
 """Up to so many rows, all are landmarks unless asked otherwise."""

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pocketkernel.lab.theory._losses import loss_of, loss_values
-from pocketkernel.lab.theory._rows import Floats
+from pocketkernel.lab.theory.losses import loss_of, loss_values
+from pocketkernel.lab.theory.rows import Floats
 from pocketkernel.lab.theory.trace import Trace
 from pocketkernel.losses import LOSSES
 

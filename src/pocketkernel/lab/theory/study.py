@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pocketkernel.certificate import Bound, Certificate, Condition, theorem_1_afterwards, theorem_3_afterwards
 from pocketkernel.kernels import Kernel
-from pocketkernel.lab.bounds import Bound, Condition, theorem_1_afterwards, theorem_3_afterwards
-from pocketkernel.lab.theory._losses import loss_of, loss_values
-from pocketkernel.lab.theory._rows import Floats, check_data
 from pocketkernel.lab.theory.competitor import Competitor, best_in_ball
+from pocketkernel.lab.theory.losses import loss_of, loss_values
 from pocketkernel.lab.theory.regret import Decomposition, RegretCurve, RemovalHarm, decompose, removal_harm
+from pocketkernel.lab.theory.rows import Floats, check_data
 from pocketkernel.lab.theory.trace import Trace, trace
 from pocketkernel.learners import MOMDH, MOMDS
-from pocketkernel.learners._certificate import Certificate
 from pocketkernel.losses import LOSSES
 
 LANDMARKS = 500

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel.kernels import Kernel
-from pocketkernel.lab.theory._losses import loss_of, loss_values
-from pocketkernel.lab.theory._rows import Floats, gram
+from pocketkernel.lab.theory.losses import loss_of, loss_values
+from pocketkernel.lab.theory.rows import Floats, gram
 from pocketkernel.learners import MOMDH, MOMDS
 
 

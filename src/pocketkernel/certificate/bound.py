@@ -83,9 +83,3 @@ def advice_constant(kernels: int, largest: float) -> float:
     The proof of lem:JCST2022:analysis_second_moment_TV ends in c^2, not in c.
     """
     return math.sqrt(math.log(kernels) / 2) * (1 + largest**2)
-
-
-def harmless(xi: float, removals: float) -> Condition:
-    """What Theorems 2 and 5 suppose of removals."""
-    numbers = f"xi = {xi:g}, |J| = {removals:g}, product {xi * removals:g}"
-    return Condition("xi |J| <= 1", numbers, removals >= 0 and xi * removals <= 1)

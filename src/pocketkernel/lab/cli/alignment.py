@@ -1,4 +1,4 @@
-"""`pocketkernel alignment`: how well kernels match the labels of a file."""
+"""`pocketkernel lab alignment`: how well kernels match the labels of a file."""
 
 import time
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter
 
-from pocketkernel.cli._cell_progress import duration
-from pocketkernel.cli._options import Count, File, Reading, Seed, at_least, command_line, source_of, widths
-from pocketkernel.cli._show import print_json
-from pocketkernel.cli._two_classes import read_two_classes
+from pocketkernel.cli.options import Count, File, Reading, Seed, at_least, command_line, source_of, widths
+from pocketkernel.cli.show import print_json
 from pocketkernel.kernels import PAPER_KERNELS, Gaussian, gaussians
+from pocketkernel.lab.cli._progress import duration
+from pocketkernel.lab.cli._two_classes import read_two_classes
 from pocketkernel.lab.theory import AlignmentEstimate, estimate_alignment, kernel_alignment
 from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
 
@@ -69,7 +69,7 @@ def alignment(
             charts=[chart_of(some, shares, guess)],
             commands=[
                 command_line(
-                    ["pocketkernel", "alignment", *files],
+                    ["pocketkernel", "lab", "alignment", *files],
                     {"kernels": kernels, "rows": rows, "sample": sample, "seed": seed, **vars(reading)},
                     {"kernels": None, "rows": None, "sample": None, "seed": 0, **vars(Reading())},
                 )

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from pocketkernel.cli._errors import UsageError
-from pocketkernel.cli._show import err
+from pocketkernel.cli.errors import UsageError
+from pocketkernel.cli.show import err
 from pocketkernel.evaluate.pipeline import ready
 from pocketkernel.stream import SCALERS, Block, gather, open_stream
 

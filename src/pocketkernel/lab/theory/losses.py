@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pocketkernel.lab.theory._rows import Floats
+from pocketkernel.lab.theory.rows import Floats
 from pocketkernel.learners import MOMDH
 
 _VALUES: dict[str, Callable[[Floats], Floats]] = {

@@ -1,4 +1,4 @@
-"""`pocketkernel data`: the paper's data sets."""
+"""`pocketkernel lab data`: the paper's data sets."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from pocketkernel.cli._errors import UsageError
-from pocketkernel.cli._show import err, out, print_json
+from pocketkernel.cli.errors import UsageError
+from pocketkernel.cli.show import err, out, print_json
 from pocketkernel.lab import catalogue
 from pocketkernel.lab.catalogue import CATALOGUE, Checked, DataError
 
@@ -117,7 +117,7 @@ def check(*names: str, folder: Folder = None, json: Json = False) -> None:
                 raise DataError(f"{name} is not in {folder}.")
     if not wanted:
         places = ", ".join(map(str, [folder] if folder else catalogue.folders()))
-        raise UsageError(f"there is no data set in {places}: give --from, or 'pocketkernel data get NAME'.")
+        raise UsageError(f"there is no data set in {places}: give --from, or 'pocketkernel lab data get NAME'.")
     _report([catalogue.check(name, folder) for name in wanted], json)
 
 

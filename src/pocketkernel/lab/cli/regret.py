@@ -1,4 +1,4 @@
-"""`pocketkernel regret`: a learner against the best function of one kernel in hindsight."""
+"""`pocketkernel lab regret`: a learner against the best function of one kernel in hindsight."""
 
 import time
 from pathlib import Path
@@ -7,9 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter
 
-from pocketkernel.cli._cell_progress import duration
-from pocketkernel.cli._errors import UsageError
-from pocketkernel.cli._options import (
+from pocketkernel.cli.errors import UsageError
+from pocketkernel.cli.options import (
     File,
     Learning,
     Reading,
@@ -19,10 +18,11 @@ from pocketkernel.cli._options import (
     command_line,
     source_of,
 )  # fmt: skip
-from pocketkernel.cli._show import err, print_json
-from pocketkernel.cli._two_classes import read_two_classes
+from pocketkernel.cli.show import err, print_json
 from pocketkernel.evaluate.run import learner_class
 from pocketkernel.kernels import Gaussian
+from pocketkernel.lab.cli._progress import duration
+from pocketkernel.lab.cli._two_classes import read_two_classes
 from pocketkernel.lab.theory import RegretStudy, study_regret
 from pocketkernel.lab.theory.study import LANDMARKS
 from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
@@ -105,7 +105,7 @@ def regret(
             charts=[chart_of(study)],
             commands=[
                 command_line(
-                    ["pocketkernel", "regret", *files, "--learner", learner],
+                    ["pocketkernel", "lab", "regret", *files, "--learner", learner],
                     {**vars(learning), **given, **vars(reading)},
                     {**vars(Learning()), **usual, **vars(Reading())},
                 )

@@ -1,4 +1,4 @@
-"""`pocketkernel advise`: which learner to use for a file, and in how much memory."""
+"""`pocketkernel lab advise`: which learner to use for a file, and in how much memory."""
 
 import time
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from pocketkernel.cli._cell_progress import duration
-from pocketkernel.cli._options import Count, File, Reading, Seed, at_least, command_line, source_of
-from pocketkernel.cli._show import err, print_json
+from pocketkernel.cli.options import Count, File, Reading, Seed, at_least, command_line, source_of
+from pocketkernel.cli.show import err, print_json
+from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.theory import Advice
 from pocketkernel.lab.theory import advise as advice_on
 from pocketkernel.lab.theory.advice import FEWEST_ROWS, ROWS, in_units
@@ -73,7 +73,7 @@ def advise(
             charts=[chart_of(advice)],
             commands=[
                 command_line(
-                    ["pocketkernel", "advise", *files],
+                    ["pocketkernel", "lab", "advise", *files],
                     {"memory": memory, "rows": rows, "length": length, "seed": seed, **chosen},
                     {"memory": None, "rows": ROWS, "length": None, "seed": 0, **usual},
                 ),

@@ -1,4 +1,4 @@
-"""`pocketkernel compare`: learners and peers on the same permutations of a file."""
+"""`pocketkernel lab compare`: learners and peers on the same permutations of a file."""
 
 import json as json_
 import shlex
@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from pocketkernel.cli._cell_progress import duration
-from pocketkernel.cli._errors import UsageError
-from pocketkernel.cli._options import File, Reading
-from pocketkernel.cli._show import err
+from pocketkernel.cli.errors import UsageError
+from pocketkernel.cli.options import File, Reading
+from pocketkernel.cli.show import err
+from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.experiments.compare import LEARNERS, PEER_ROWS, Comparison
 from pocketkernel.lab.experiments.compare import compare as compare_all
 from pocketkernel.report import Spread

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter, Token
 
 from pocketkernel import gaussians
-from pocketkernel.cli._errors import UsageError
+from pocketkernel.cli.errors import UsageError
 from pocketkernel.evaluate.run import learner_class
 from pocketkernel.stream.files import STDIN, find
 
@@ -32,11 +32,12 @@ File = Annotated[str, Parameter(converter=file_name)]
 
 
 def at_least(least: int) -> Callable[[type, Any], None]:
-    """A validator of whole numbers."""
+    """A validator of a whole number, or of all in a list."""
 
     def check(_: type, value: Any) -> None:
-        if value is not None and value < least:
-            raise ValueError(f"{value} is too small: use {least} or more.")
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None and one < least:
+                raise ValueError(f"{one} is too small: use {least} or more.")
 
     return check
 

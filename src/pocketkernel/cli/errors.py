@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import cyclopts
 
 from pocketkernel.evaluate import RecordError, RunError
-from pocketkernel.lab.catalogue import DataError
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import StreamError
 
 OK, WRONG_DATA, WRONG_COMMAND, INTERRUPTED = 0, 1, 2, 130
 
-_DATA = (StreamError, ModelFileError, RecordError, RunError, DataError, OSError, ModuleNotFoundError)
+_DATA = (StreamError, ModelFileError, RecordError, RunError, OSError, ModuleNotFoundError)
 _COMMAND = (cyclopts.CycloptsError, ValueError)
 _OPTIONS = {"n_features": "features", "on_error": "on-error", "max_categories": "max-categories"}
 _ADVICE = re.compile(
