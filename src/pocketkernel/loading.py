@@ -5,8 +5,7 @@ import reprlib
 from typing import Any
 
 from pocketkernel import learners, model_file
-from pocketkernel.learners._base import OnlineKernelClassifier
-from pocketkernel.learners._persistent import plausible
+from pocketkernel.learners import OnlineKernelClassifier, plausible
 from pocketkernel.model_file import ModelFileError
 
 

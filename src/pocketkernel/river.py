@@ -26,15 +26,13 @@ import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from pocketkernel import learners, model_file
+from pocketkernel._alone import alone
 from pocketkernel._core import fill_row
 from pocketkernel._files import write_atomically
 from pocketkernel.certificate import Certificate
 from pocketkernel.kernels import Kernel
-from pocketkernel.learners._alone import alone
-from pocketkernel.learners._base import OnlineKernelClassifier, whole_number
-from pocketkernel.learners._persistent import is_plain, plausible
-from pocketkernel.learners._plan import Plan
-from pocketkernel.model_file import Contents, ModelFileError
+from pocketkernel.learners import OnlineKernelClassifier, Plan, plausible, whole_number
+from pocketkernel.model_file import Contents, ModelFileError, is_plain
 
 try:
     from river import base

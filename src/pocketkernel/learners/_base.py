@@ -20,15 +20,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from pocketkernel import _core
+from pocketkernel._alone import alone
+from pocketkernel._threads import allowed_threads, thread_count
 from pocketkernel.certificate import Certificate, Guarantee
 from pocketkernel.kernels import PAPER_KERNELS, Kernel
-from pocketkernel.learners._alone import alone
 from pocketkernel.learners._certificate import certify
 from pocketkernel.learners._persistent import Persistent, write_labels
 from pocketkernel.learners._plan import plan as plan_of
 from pocketkernel.learners._recipe import REMOVALS, Recipe, largest
 from pocketkernel.learners._rows import CsrRows, check_labels, check_rows
-from pocketkernel.learners._threads import allowed_threads, thread_count
 from pocketkernel.losses import LOSSES
 from pocketkernel.memory import parse_bytes
 

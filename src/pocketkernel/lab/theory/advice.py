@@ -27,8 +27,7 @@ from pocketkernel.lab.theory._trials import (
 from pocketkernel.lab.theory.alignment import estimate_alignment
 from pocketkernel.lab.theory.competitor import best_in_ball
 from pocketkernel.lab.theory.rows import check_rows
-from pocketkernel.learners import MOMDS
-from pocketkernel.learners._rows import check_labels
+from pocketkernel.learners import MOMDS, check_labels
 from pocketkernel.memory import parse_bytes
 from pocketkernel.stream import gather, open_stream
 from pocketkernel.stream.block import is_sparse
