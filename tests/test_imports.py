@@ -1,6 +1,7 @@
 """Who may import whom: a DAG in which data flows one way, without private doors, and with the laboratory on top."""
 
 import ast
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -28,9 +29,16 @@ def sources():
     return found
 
 
+@cache
+def nodes(text):
+    """What a text says of modules: its imports and its strings."""
+    wanted = (ast.Import, ast.ImportFrom, ast.Constant)
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, wanted)]
+
+
 def imports(text):
     """Everything of the package that a text imports, anywhere in it, as modules or names in them."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(text):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "pocketkernel")
         elif isinstance(node, ast.ImportFrom):
@@ -75,7 +83,7 @@ def faults(texts):
             if private_to(name, packages) not in (None, *enclosing(here)):
                 found.append(f"{here} uses a private door: {name}")
         if here != "pocketkernel.__main__" and not here.startswith("pocketkernel.lab"):
-            for node in ast.walk(ast.parse(text)):
+            for node in nodes(text):
                 if isinstance(node, ast.Constant) and str(node.value).startswith("pocketkernel.lab"):
                     found.append(f"{here} names the laboratory: {node.value}")
     try:

@@ -44,9 +44,8 @@ def inspect(
 
 def chart_of(found: dict[str, Any]) -> Chart:
     """The weights as a bar, one part for each kernel."""
-    parts = [
-        Series(f"{one['kernel']}: {one['weight']:.3f}", [found["rows"]], [one["weight"]]) for one in found["kernels"]
-    ]
+    weights = {one["kernel"]: one["weight"] for one in found["kernels"]}
+    parts = [Series(f"{name}: {weight:.3f}", [found["rows"]], [weight]) for name, weight in weights.items()]
     title = f"Kernel weights of {found['learner']}"
     return Chart(title, tuple(parts), x_label="rows", y_label="weight", y_unit="percent", stacked=True)
 

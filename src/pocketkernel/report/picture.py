@@ -48,7 +48,7 @@ def picture(chart: Chart) -> str:
     (True, True)
     """
     width, height = SIZE
-    legend = list(_legend(chart, width))
+    drawn, legend = "".join(drawing(chart, "chart", width, height)), list(_legend(chart, width))
     total = TITLE + height + (legend[-1][1] + LINE if legend else 0)
     return "".join(
         [
@@ -56,7 +56,7 @@ def picture(chart: Chart) -> str:
             f"<style>{escape(chart_style(len(chart.series) if chart.stacked else 0), quote=False)}</style>",
             f'<rect width="{width}" height="{total}" fill="var(--card)"/><g class="chart">',
             f'<text x="12" y="17" style="font-size: 13px; font-weight: 600">{escape(chart.title)}</text>',
-            f'<svg y="{TITLE}" width="{width}" height="{height}">{"".join(drawing(chart, "chart", width, height))}</svg>',
+            f'<svg y="{TITLE}" width="{width}" height="{height}">{drawn}</svg>',
             *(f'<g transform="translate({x:.0f},{TITLE + height + y})">{entry}</g>' for x, y, entry in legend),
             "</g></svg>\n",
         ]
