@@ -20,7 +20,7 @@ from datasets import load, load_sparse, missing
 from pocketkernel import MOMDH, MOMDS, PocketClassifier, Raker
 from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.experiments.compare import PEERS, Task
-from pocketkernel.stream import known_kernel
+from pocketkernel.stream import known_kernel, permutation
 
 LIMITS = {
     "mushrooms": 0.36, "phishing": 6.0, "magic04": 14.9, "a9a": 15.5, "w8a": 1.70, "SUSY": 21.0, "ijcnn1": 3.2,
@@ -36,7 +36,7 @@ def rows_of(name: str, seed: int):
     """A data set in the order of a permutation, in float32: dense, or CSR where most values are zero."""
     X, y = load_sparse(name)
     X = load(name)[0].astype(np.float32) if X.nnz > DENSE_FROM * np.prod(X.shape) else X.astype(np.float32)
-    order = np.random.default_rng(seed).permutation(len(y))
+    order = permutation(len(y), seed=seed)
     return X[order], y[order]
 
 
@@ -215,7 +215,7 @@ def cost(names: list[str], permutations: int) -> bool:
     print("|---|--:|--:|--:|")
     for name in [name for name in ("cod-rna", "a9a") if name in names]:
         X, y = load(name)
-        order = np.random.default_rng(0).permutation(len(y))[: 2 * rows]
+        order = permutation(len(y), seed=0)[: 2 * rows]
         X, y = X[order].astype(np.float32), y[order]
         models = {
             "momds": MOMDS(budget=400, random_state=0, n_jobs=1),

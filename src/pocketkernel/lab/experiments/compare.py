@@ -18,6 +18,7 @@ from sklearn.linear_model import SGDClassifier  # type: ignore[import-untyped, u
 
 from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
 from pocketkernel._optional import optional
+from pocketkernel._scores import labels_of
 from pocketkernel.evaluate import Record, Recorder, progressive, settings_of
 from pocketkernel.lab.experiments.outputs import write_outputs
 from pocketkernel.memory import parse_bytes
@@ -223,9 +224,7 @@ def _run(key: str, task: Task, X: Any, y: Any, *, few: int, source: str) -> Reco
         if progress.rows <= few:
             early += progress.window_mistakes
         elif start < few:
-            scores = progress.scores[: few - start]
-            places = (scores >= 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
-            early += int(np.count_nonzero(labels[places] != y[start:few]))
+            early += int(np.count_nonzero(labels_of(progress.scores[: few - start], labels) != y[start:few]))
     settings = settings_of(
         getattr(model, "model", model),
         name=contestant.name,
