@@ -17,9 +17,10 @@ from itertools import pairwise
 import numpy as np
 
 from datasets import load, load_sparse, missing
-from pocketkernel import MOMDH, MOMDS, PocketClassifier, Raker
+from pocketkernel import MOMDS, PocketClassifier
+from pocketkernel.evaluate.roster import ROSTER
 from pocketkernel.lab.catalogue import NAMES
-from pocketkernel.lab.experiments.compare import PEERS, Task
+from pocketkernel.lab.experiments.contestants import PEERS, Task
 from pocketkernel.stream import known_kernel, permutation
 
 LIMITS = {
@@ -62,10 +63,8 @@ def stream(model, X, y):
 def contestants(name: str, rows: int, features: int, memory: int) -> Iterator[tuple[str, Callable, int, int]]:
     """Name, maker by seed, rows (0 for all) and permutations (0 for all)."""
     common = {"memory": memory, "n_jobs": 1}
-    yield "PocketClassifier", lambda seed: PocketClassifier(random_state=seed, **common), 0, 0
-    yield "M-OMD-S", lambda seed: MOMDS(random_state=seed, **common), 0, 0
-    yield "M-OMD-H", lambda seed: MOMDH(random_state=seed, horizon=rows, **common), 0, 0
-    yield "Raker", lambda seed: Raker(random_state=seed, **common), 0, 0
+    for key in ("pocket", "momds", "momdh", "raker"):
+        yield ROSTER[key].name, lambda seed, one=ROSTER[key]: one.make(rows=rows, random_state=seed, **common), 0, 0
     least = least_bytes(features)
     yield "linear online", lambda seed: PocketClassifier(memory=least, random_state=seed, n_jobs=1), 0, 0
     for key, most in SLOW_ROWS.items():
