@@ -6,15 +6,14 @@
 import reprlib
 from typing import Any
 
-from pocketkernel.learners._alone import alone as alone
 from pocketkernel.learners._base import OnlineKernelClassifier as OnlineKernelClassifier
 from pocketkernel.learners._embedding import core_of as core_of
 from pocketkernel.learners._embedding import raw_scores as raw_scores
 from pocketkernel.learners._embedding import room_for_scores as room_for_scores
 from pocketkernel.learners._embedding import to_bytes as to_bytes
-from pocketkernel.learners._persistent import is_plain as is_plain
 from pocketkernel.learners._persistent import plausible as plausible
 from pocketkernel.learners._plan import Plan as Plan
+from pocketkernel.learners._rows import check_labels as check_labels
 from pocketkernel.learners.lkm_books import LKMBooks
 from pocketkernel.learners.m_omd_h import MOMDH
 from pocketkernel.learners.m_omd_s import MOMDS

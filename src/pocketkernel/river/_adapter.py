@@ -14,10 +14,11 @@ import numpy as np
 from river import base
 
 from pocketkernel import learners, model_file
+from pocketkernel._alone import alone
 from pocketkernel._core import fill_row
 from pocketkernel._files import write_atomically
 from pocketkernel.certificate import Certificate
-from pocketkernel.learners import OnlineKernelClassifier, Plan, alone, core_of
+from pocketkernel.learners import OnlineKernelClassifier, Plan, core_of
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.river._columns import Columns, Features, Floats, Values, named, read_dict, read_frame
 
@@ -321,14 +322,14 @@ def _weights(w: Any, count: int) -> Floats | None:
 def writable(what: str, name: Hashable) -> Any:
     """A name as a file can hold it."""
     plain = name.item() if isinstance(name, np.generic) else name
-    if not learners.is_plain(plain):
+    if not model_file.is_plain(plain):
         raise ValueError(f"the {what} {name!r} cannot be written to a file: name it by a string or a number.")
     return plain
 
 
 def are_plain(names: Any) -> bool:
     """Whether these are names that a file can hold."""
-    return isinstance(names, list) and all(map(learners.is_plain, names))
+    return isinstance(names, list) and all(map(model_file.is_plain, names))
 
 
 def implausible() -> ModelFileError:

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_array
 
 from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial
-from pocketkernel.learners._rows import check_labels
+from pocketkernel.learners import check_labels
 from pocketkernel.stream.block import is_sparse
 
 Floats = npt.NDArray[np.float64]
