@@ -16,13 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from pocketkernel._threads import allowed_threads
 from pocketkernel.kernels import PAPER_KERNELS
 from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.experiments.data import load, locate
 from pocketkernel.lab.experiments.published import published
 from pocketkernel.lab.theory import RunningAlignment, best_in_ball, kernel_alignment
 from pocketkernel.lab.theory._pairs import BLOCK, TILE
-from pocketkernel.learners._threads import allowed_threads
 from pocketkernel.report import Column, Table
 
 U = 20.0  # the root of B = 400

@@ -159,7 +159,7 @@ def test_a_learner_can_bring_a_theorem_of_its_own():
 
 def test_river_has_it():
     river = pytest.importorskip("pocketkernel.river")
-    model = river.MOMDS(budget=8, width=2, seed=0)
+    model = river.KernelClassifier(MOMDS(budget=8), width=2, seed=0)
     with pytest.raises(AttributeError, match="has not learned anything"):
         model.certificate()
     X, y = stream(50)

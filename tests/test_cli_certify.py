@@ -6,7 +6,7 @@ import pytest
 
 import cli_files
 import pocketkernel
-from pocketkernel import MOMDS, Raker
+from pocketkernel import MOMDH, MOMDS, Raker
 from pocketkernel.cli import main
 
 
@@ -44,7 +44,7 @@ def test_certify_the_folder_of_a_run_and_a_river_model(rows, tmp_path, capsys):
     assert main(["certify", "done"]) == 0
     assert "No theorem of the paper covers Raker" in capsys.readouterr().out
     river = pytest.importorskip("pocketkernel.river")
-    model = river.MOMDH(budget=8, width=2, seed=0)
+    model = river.KernelClassifier(MOMDH(budget=8), width=2, seed=0)
     for x, label in zip(*rows, strict=True):
         model.learn_one({"a": x[0], "b": x[1]}, bool(label > 0))
     model.save(tmp_path / "stream")

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pocketkernel import kernels, learners
+from pocketkernel import kernels
 from pocketkernel.kernels import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -13,21 +13,23 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_LATER = {"load": "pocketkernel.loading", "ModelFileError": "pocketkernel.model_file"}
-
-__all__ = [*kernels.__all__, *learners.__all__, *_LATER, "__version__"]  # noqa: PLE0604
+_ELSEWHERE = {"load": "pocketkernel.loading", "ModelFileError": "pocketkernel.model_file"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what takes time, scikit-learn above all, only when it is used."""
-    if name in learners.__all__:
-        return getattr(learners, name)
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+    """Import what takes time, the learners and with them scikit-learn, only when it is used."""
     if name == "__version__":
         return import_module("importlib.metadata").version("pocketkernel")
+    if name in _ELSEWHERE:
+        return getattr(import_module(_ELSEWHERE[name]), name)
+    if name == "__all__" or not name.startswith("_"):
+        learners = import_module("pocketkernel.learners")
+        if name == "__all__":
+            return [*kernels.__all__, *learners.__all__, *_ELSEWHERE, "__version__"]
+        if name in learners.__all__:
+            return getattr(learners, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__getattr__("__all__")})

@@ -8,9 +8,10 @@ LAB = ("lab", "pocketkernel.lab.cli:app", "The paper's tables, theory and data s
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; Ctrl-C is heard from the first moment on, before all is imported."""
     try:
-        from pocketkernel import cli  # noqa: PLC0415
+        from pocketkernel.cli import Branch  # noqa: PLC0415
+        from pocketkernel.cli import main as run  # noqa: PLC0415
 
-        return cli.main(argv, branches=[cli.Branch(*LAB)])
+        return run(argv, branches=[Branch(*LAB)])
     except KeyboardInterrupt:
         return 130
 

@@ -11,7 +11,8 @@ from scipy import sparse
 from pocketkernel import MOMDS, MulticlassMOMDS
 from pocketkernel.__main__ import main
 from pocketkernel.evaluate import Record
-from pocketkernel.lab.experiments.compare import LEARNERS, PEERS, Contestant, Task, compare
+from pocketkernel.lab.experiments.compare import compare
+from pocketkernel.lab.experiments.contestants import LEARNERS, PEERS, Contestant, Task
 from pocketkernel.stream import digits
 from pocketkernel.stream.libsvm import line_of
 

@@ -1,29 +1,34 @@
-"""The learners: scikit-learn estimators over the core, one file each. They are imported when they are first used."""
+"""The learners: the one to begin with, the paper's two, and its baselines.
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+`__all__` names the learners. What else is here serves the rest of the package.
+"""
 
-if TYPE_CHECKING:
-    from pocketkernel.learners.lkm_books import LKMBooks as LKMBooks
-    from pocketkernel.learners.m_omd_h import MOMDH as MOMDH
-    from pocketkernel.learners.m_omd_s import MOMDS as MOMDS
-    from pocketkernel.learners.multiclass_m_omd_s import MulticlassMOMDS as MulticlassMOMDS
-    from pocketkernel.learners.pocket_classifier import PocketClassifier as PocketClassifier
-    from pocketkernel.learners.raker import Raker as Raker
+import reprlib
+from typing import Any
 
-_FILES = {
-    "LKMBooks": "lkm_books",
-    "MOMDH": "m_omd_h",
-    "MOMDS": "m_omd_s",
-    "MulticlassMOMDS": "multiclass_m_omd_s",
-    "PocketClassifier": "pocket_classifier",
-    "Raker": "raker",
-}
+from pocketkernel.learners._base import OnlineKernelClassifier as OnlineKernelClassifier
+from pocketkernel.learners._embedding import core_of as core_of
+from pocketkernel.learners._embedding import raw_scores as raw_scores
+from pocketkernel.learners._embedding import room_for_scores as room_for_scores
+from pocketkernel.learners._embedding import to_bytes as to_bytes
+from pocketkernel.learners._persistent import plausible as plausible
+from pocketkernel.learners._plan import Plan as Plan
+from pocketkernel.learners._rows import check_labels as check_labels
+from pocketkernel.learners.lkm_books import LKMBooks
+from pocketkernel.learners.m_omd_h import MOMDH
+from pocketkernel.learners.m_omd_s import MOMDS
+from pocketkernel.learners.multiclass_m_omd_s import MulticlassMOMDS
+from pocketkernel.learners.pocket_classifier import PocketClassifier
+from pocketkernel.learners.raker import Raker
+from pocketkernel.model_file import Contents, ModelFileError
 
-__all__ = list(_FILES)
+__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", "Raker"]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _FILES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
+def restored(contents: Contents) -> tuple[OnlineKernelClassifier, dict[str, Any]]:
+    """The learner that a model file holds, and the JSON of the adapter that saved it."""
+    name = contents.model.get("estimator")
+    if name not in __all__:
+        raise ModelFileError(f"the model file holds an unknown estimator, {reprlib.repr(name)}.")
+    class_: type[OnlineKernelClassifier] = globals()[name]
+    return class_._restored(contents)

@@ -1,6 +1,6 @@
 """Streams of rows and labels: files and pipes, encoding, scaling, and made-up streams."""
 
-from pocketkernel.stream.block import Block, blocks_of, gather, permute
+from pocketkernel.stream.block import Block, blocks_of, gather, permutation, permute
 from pocketkernel.stream.bundled import digits
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.errors import Skipped, StreamError
@@ -24,6 +24,7 @@ __all__ = [
     "gather",
     "known_kernel",
     "open_stream",
+    "permutation",
     "permute",
     "rings",
     "scale",

@@ -7,7 +7,7 @@ import numpy as np
 from pocketkernel.cli.errors import UsageError
 from pocketkernel.cli.show import err
 from pocketkernel.evaluate.pipeline import ready
-from pocketkernel.stream import SCALERS, Block, gather, open_stream
+from pocketkernel.stream import SCALERS, gather, open_stream, permutation
 
 
 def read_two_classes(
@@ -25,8 +25,7 @@ def read_two_classes(
     if whole.y is None:
         raise UsageError("there are no labels: name their column by --label.")
     if permute is not None:
-        order = np.random.default_rng(permute).permutation(len(whole))[:rows]
-        whole = Block(whole.X[order], whole.y[order], whole.file)
+        whole = whole.take(permutation(len(whole), permute)[:rows])
     assert whole.y is not None
     labels = np.unique(whole.y)
     if len(labels) != 2:

@@ -14,21 +14,21 @@ from pocketkernel.cli.errors import UsageError
 from pocketkernel.cli.options import File, Reading
 from pocketkernel.cli.show import err
 from pocketkernel.lab.cli._progress import duration
-from pocketkernel.lab.experiments.compare import LEARNERS, PEER_ROWS, Comparison
+from pocketkernel.lab.experiments.compare import PEER_ROWS, Comparison
 from pocketkernel.lab.experiments.compare import compare as compare_all
+from pocketkernel.lab.experiments.contestants import LEARNERS
 from pocketkernel.report import Spread
 from pocketkernel.stream import Skipped, gather, open_stream
 
-Learner = Literal["pocket", "momds", "momdh", "lkmbooks", "raker"]
-Peer = Literal["river-logistic", "river-tree", "river-forest", "sgd", "rbf-sgd", "none"]
+Names = Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")]
 
 
 def compare(
     file: File,
     /,
     *,
-    learners: Annotated[list[Learner] | None, Parameter(consume_multiple=True, negative="")] = None,
-    peers: Annotated[list[Peer] | None, Parameter(consume_multiple=True, negative="")] = None,
+    learners: Names = None,
+    peers: Names = None,
     memory: str = "64KiB",
     permutations: Annotated[int, Parameter(validator=Number(gte=1))] = 5,
     scale: Literal["none", "standard", "minmax", "maxabs"] = "none",
@@ -47,9 +47,10 @@ def compare(
     file
         Rows and labels: LIBSVM text, CSV, TSV, Parquet, Arrow or JSON lines, plain or compressed; - is standard input.
     learners
-        Which learners; all if not given.
+        Which learners, of pocket, momds, momdh, lkmbooks and raker; all if not given.
     peers
-        Which peers; all that are installed if not given, or none.
+        Which peers, of river-logistic, river-tree, river-forest, sgd and rbf-sgd, or none; all that are installed if
+        not given.
     memory
         Bytes for each learner.
     permutations

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel.lab import catalogue
+from pocketkernel.stream import permutation
 
 DENSE_FROM = 0.25
 """Share of entries that are not zero above which rows are kept dense: the same numbers, in less time."""
@@ -22,7 +23,7 @@ class Data(NamedTuple):
 
     def permuted(self, seed: int) -> "Data":
         """The rows in the random order that the seed stands for."""
-        order = np.random.default_rng(seed).permutation(len(self.y))
+        order = permutation(len(self.y), seed)
         return Data(self.X[order], self.y[order])
 
 

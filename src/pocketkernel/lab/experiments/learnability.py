@@ -35,7 +35,7 @@ from pocketkernel.lab.experiments.outputs import write_outputs
 from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, slope
 from pocketkernel.lab.theory.losses import loss_values
 from pocketkernel.lab.theory.rows import gram
-from pocketkernel.report import Chart, Column, Series, Spread, Table, line_chart, write_figure
+from pocketkernel.report import Chart, Column, Series, Spread, Table, line_chart, write_picture
 from pocketkernel.report.tables import Cell
 
 ROWS = (1000, 3162, 10_000, 31_623, 100_000, 316_228, 1_000_000)
@@ -189,7 +189,7 @@ class Learnability:
             lead=f"Streams of {self.points[0].rows:,} to {self.points[-1].rows:,} rows, {self.repetitions} runs each.",
             charts=[self.chart],
         )
-        write_figure(self.chart, Path(folder) / "learnability.svg", height=3.8)
+        write_picture(self.chart, Path(folder) / "learnability.svg")
         return [*files, Path(folder) / "learnability.svg"]
 
     def _lines(self) -> dict[tuple[str, str], list[LengthPoint]]:

@@ -25,7 +25,7 @@ from pocketkernel.kernels import Gaussian, Linear
 from pocketkernel.lab.bounds import theorem_4
 from pocketkernel.lab.experiments.outputs import write_outputs
 from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, slope
-from pocketkernel.report import Chart, Column, Series, Spread, Table, line_chart, write_figure
+from pocketkernel.report import Chart, Column, Series, Spread, Table, line_chart, write_picture
 from pocketkernel.report.tables import Cell
 
 BUDGETS = (25, 50, 100, 200, 400, 800, 1600)
@@ -175,7 +175,7 @@ class LowerBound:
             lead=lead,
             charts=[self.chart],
         )
-        write_figure(self.chart, Path(folder) / "lower_bound.svg", height=3.8)
+        write_picture(self.chart, Path(folder) / "lower_bound.svg")
         return [*files, Path(folder) / "lower_bound.svg"]
 
     def _by(self, name: str) -> dict[str, list[BudgetPoint]]:

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
+from pocketkernel._threads import allowed_threads
 from pocketkernel.kernels import Gaussian, Kernel, Polynomial
 from pocketkernel.lab.theory.rows import Floats, dense, directions
-from pocketkernel.learners._threads import allowed_threads
 
 Array = npt.NDArray[Any]
 Side = tuple[Array, Array]  # rows as a metric takes them, and their weights

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from pocketkernel import learners
+from pocketkernel._scores import labels_of
 from pocketkernel.evaluate.progressive import progressive
 from pocketkernel.lab.theory.rows import Floats
 from pocketkernel.stream.block import is_sparse
@@ -120,9 +121,7 @@ def attempt(candidate: Candidate, memory: int, X: Any, y: Any, *, length: int | 
     labels = np.unique(y)
     model = candidate.build(memory, seed)
     (progress,) = progressive(model, X, y, block=len(y), classes=labels)
-    scores = progress.scores
-    places = (scores >= 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
-    wrong = np.asarray(labels[places] != y)
+    wrong = np.asarray(labels_of(progress.scores, labels) != y)
     return Trial(
         candidate.learner,
         candidate.parameters,

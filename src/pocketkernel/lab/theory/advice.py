@@ -27,10 +27,9 @@ from pocketkernel.lab.theory._trials import (
 from pocketkernel.lab.theory.alignment import estimate_alignment
 from pocketkernel.lab.theory.competitor import best_in_ball
 from pocketkernel.lab.theory.rows import check_rows
-from pocketkernel.learners import MOMDS
-from pocketkernel.learners._rows import check_labels
+from pocketkernel.learners import MOMDS, check_labels
 from pocketkernel.memory import parse_bytes
-from pocketkernel.stream import gather, open_stream
+from pocketkernel.stream import gather, open_stream, permutation
 from pocketkernel.stream.block import is_sparse
 
 ROWS = 10_000
@@ -409,8 +408,8 @@ def _first_rows(
     if whole.y is None:
         raise ValueError("there are no labels: give label=NAME of their column.")
     if permute is not None:
-        order = np.random.default_rng(permute).permutation(len(whole))[:rows]
-        return whole.X[order], whole.y[order], len(whole), stream.skipped.count
+        chosen = whole.take(permutation(len(whole), permute)[:rows])
+        return chosen.X, chosen.y, len(whole), stream.skipped.count
     if len(whole) <= rows:
         return whole.X, whole.y, len(whole), stream.skipped.count
     # Files are read ahead: a guess from a few large pieces would be too low.

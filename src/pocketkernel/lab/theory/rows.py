@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 
 from pocketkernel import _core
 from pocketkernel.kernels import KERNELS, Kernel
-from pocketkernel.learners._rows import check_labels
+from pocketkernel.learners import check_labels
 from pocketkernel.stream.block import is_sparse
 
 Floats = npt.NDArray[np.float64]
