@@ -28,9 +28,10 @@ from pocketkernel.lab.experiments.ablation import BUDGETS, REMOVALS, ablation, r
 from pocketkernel.lab.experiments.cells import LEARNERS, run_cell
 from pocketkernel.lab.experiments.data import DENSE_FROM, load, locate
 from pocketkernel.lab.experiments.k_buffers import KBuffers
-from pocketkernel.lab.experiments.outputs import ablation_charts, markdown, paper_charts, write_outputs
+from pocketkernel.lab.experiments.outputs import ablation_charts, markdown_page, paper_charts, write_outputs
 from pocketkernel.lab.experiments.paper import quick, tables
 from pocketkernel.lab.experiments.runner import run
+from pocketkernel.lab.experiments.writing import markdown
 from pocketkernel.report import Column, Spread
 from pocketkernel.stream import StreamError
 
@@ -68,7 +69,7 @@ def timeless(outcomes):
 
 
 def text(made):
-    return markdown(made.tables, "T")
+    return markdown_page(made.tables, "T")
 
 
 def timeless_text(made):
@@ -414,7 +415,7 @@ def test_agreement_is_counted_in_published_sd(monkeypatch, off, agree):
     met = 56 if agree else 0
     assert made.agreement() == {"tuned": (met, 56), "honest": (met, 56), "Raker, right widths": (0, 16)}
     assert made.agreement(within=3)["tuned"] == (56, 56)
-    hinge, logistic = (markdown([table], "T") for table in made.tables)
+    hinge, logistic = (markdown_page([table], "T") for table in made.tables)
     assert f"Within 2 published sd: {32 * agree} of 32 (honest: {32 * agree} of 32)" in hinge
     assert f"Within 2 published sd: {24 * agree} of 24" in logistic
     assert f"{off:+.1f}" in hinge
@@ -426,7 +427,7 @@ def test_complexity_is_scaled_to_the_length_of_the_stream(monkeypatch):
     scaled = {line.learner: line.published_complexity for line in made.lines if line.published_complexity}
     assert scaled == pytest.approx({"M-OMD-H": 0.6 * 28438, "M-OMD-S": 0.6 * 28582})
     for table in made.tables:
-        assert "| +0 |" in table.to_markdown()
+        assert "| +0 |" in markdown(table)
         assert "SUSY has 30000 rows here, 50000 in the paper" in table.note
         assert "multiplied by 0.6" in table.note
 
