@@ -119,8 +119,8 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
     def predict_proba_many(self, X: Any) -> Any:
         """Probabilities of the rows of a pandas DataFrame, as a DataFrame with its index and a column per label."""
         self._check_loss()
-        rows = [self._labels.odds(score) for score in self._scores(read_frame(X), len(X))]
-        return pandas().DataFrame({y: [odds[y] for odds in rows] for y in self._labels.known}, index=X.index)
+        odds = self._labels.odds_many(self._scores(read_frame(X), len(X)))
+        return pandas().DataFrame(odds, index=X.index)
 
     def _check_loss(self) -> None:
         if not (self._has_odds or hasattr(self.learner, "predict_proba")):

@@ -5,6 +5,8 @@ from collections.abc import Hashable, Iterable
 from reprlib import repr as short
 from typing import Any, Self
 
+import numpy as np
+
 from pocketkernel.river._columns import Floats
 
 
@@ -68,6 +70,11 @@ class Labels:
         """Probabilities of the known labels, from a row's score."""
         return dict.fromkeys(self.known, 0.5)
 
+    def odds_many(self, scores: list[Any]) -> dict[Hashable, Any]:
+        """The same for rows: a column of probabilities for each known label."""
+        rows = [self.odds(score) for score in scores]
+        return {y: [odds[y] for odds in rows] for y in self.known}
+
 
 class Pair(Labels):
     """Labels of a binary learner: True (or 1) is positive, False (or 0) negative; else the first one is negative."""
@@ -95,6 +102,13 @@ class Pair(Labels):
         if len(self.known) == 1:
             return {self.known[0]: 1.0}
         positive = sigmoid(score)
+        return {self.known[0]: 1.0 - positive, self.known[1]: positive}
+
+    def odds_many(self, scores: list[Any]) -> dict[Hashable, Any]:
+        """The same for rows, without a dict for each."""
+        if len(self.known) == 1:
+            return super().odds_many(scores)
+        positive = np.array([sigmoid(score) for score in scores])
         return {self.known[0]: 1.0 - positive, self.known[1]: positive}
 
 
