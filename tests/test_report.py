@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostile import HOSTILE, TABLE
 from pocketkernel.evaluate import Curve, Record
 from pocketkernel.evaluate.record import COLUMNS
 from pocketkernel.report import (
-    Column,
     Series,
     Spread,
     Table,
@@ -31,7 +31,6 @@ from pocketkernel.report.html import settings_tables
 from pocketkernel.report.style import ramp
 from pocketkernel.report.svg import TOLERANCE, _thinned, figure
 
-HOSTILE = "<script>alert('1')</script> & \"q\" {{ 7*7 }} $x_1$ | \\end{tabular} %"
 LONG = "a learner whose name goes on " * 10 + "x" * 300
 
 
@@ -343,15 +342,6 @@ def test_what_to_install(tmp_path, monkeypatch):
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
-
-CELLS = [0.1 + 0.2, -1e-17, 12_345.678, math.nan, math.inf, -math.inf, 5e-324]
-TABLE = Table(
-    f"Title {HOSTILE}",
-    ["name", Column("x", digits=2, best="min"), Column("mean", digits=1, best="max"), Column("d", 1, signed=True), "n"],
-    [[HOSTILE if n % 2 else f"row {n}", x, Spread(x, abs(x)), x, n * 1000] for n, x in enumerate(CELLS)]
-    + [["none", None, None, None, None]],
-    note=HOSTILE,
-)
 
 
 def test_html_table_is_whole():

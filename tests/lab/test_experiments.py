@@ -3,12 +3,8 @@
 import csv
 import json
 import lzma
-import os
 import random
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -17,7 +13,7 @@ import pytest
 from joblib import register_parallel_backend
 from joblib.parallel import ThreadingBackend
 from sklearn.utils import Bunch
-from tiny_paper import CELLS_PER_PERMUTATION, FEATURES, FEWER, ROWS, write_data_set
+from tiny_paper import CELLS_PER_PERMUTATION, FEATURES, FEWER, ROWS, run_and_kill, write_data_set
 
 from oracle import parts
 from pocketkernel import MOMDH, MOMDS, LKMBooks, Raker, gaussians
@@ -312,15 +308,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_tables(folder, tmp_path,
     kept = b""
     for _ in range(times):
         enough = len(kept.splitlines()) + rng.randrange(1, total // (times + 1))
-        arguments = [sys.executable, "-c", RUN, str(path.parent), str(folder), backend]
-        process = subprocess.Popen(arguments, start_new_session=True)
-        try:
-            while process.poll() is None and (not path.exists() or path.read_bytes().count(b"\n") < enough):
-                time.sleep(0.005)
-            assert process.poll() is None, f"it was not killed in time, seed {seed}"
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        run_and_kill(RUN, [path.parent, folder, backend], path, enough)
         assert path.read_bytes().startswith(kept), "what is written stays"
         kept = path.read_bytes()
     assert kept.count(b"\n") < total

@@ -10,7 +10,7 @@ from pocketkernel.evaluate import Record
 from pocketkernel.lab.experiments.ablation import K_BUFFERS, ONE_BUFFER, OWN_BUFFERS, REMOVALS, Ablation, Point
 from pocketkernel.lab.experiments.paper import PaperTables
 from pocketkernel.lab.experiments.writing import comma_separated, latex, markdown
-from pocketkernel.report import Chart, Series, Spread, Table, line_chart, write_report
+from pocketkernel.report import Chart, Series, Spread, Table, line_chart, write_picture, write_report
 
 
 def write_outputs(
@@ -25,6 +25,7 @@ def write_outputs(
     records: Sequence[Record] = (),
     charts: Sequence[Chart] = (),
     commands: Iterable[str] = (),
+    picture: Chart | None = None,
 ) -> list[Path]:
     """Write tables as Markdown, LaTeX, CSV and HTML, and answer the files.
 
@@ -42,6 +43,8 @@ def write_outputs(
         Name of the HTML file.
     title, lead, records, charts, commands
         Of the page, as in `write_report`.
+    picture : Chart, default=None
+        Shown on the page, and drawn into STEM.svg.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,8 +55,13 @@ def write_outputs(
     }
     for name, text in texts.items():
         write_atomically(folder / name, text.encode())
+    charts = [*charts] if picture is None else [*charts, picture]
     write_report(folder / page, records, title=title, lead=lead, tables=tables, charts=charts, commands=commands)
-    return [*(folder / name for name in texts), folder / page]
+    files = [*(folder / name for name in texts), folder / page]
+    if picture is not None:
+        files.append(folder / f"{stem}.svg")
+        write_picture(picture, files[-1])
+    return files
 
 
 def markdown_page(tables: Sequence[Table], title: str, lead: str = "") -> str:
