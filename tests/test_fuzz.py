@@ -31,6 +31,8 @@ def test_mangled_files(tmp_path, capsys):
             print(f"{kind:>24}" + "".join(f"{counts[kind, outcome]:>22}" for outcome in outcomes))
     assert sum(count for (_, outcome), count in counts.items() if outcome != "unchanged") >= 10_000
     assert {outcome for kind, outcome in counts if kind in ("truncate", "flip", "splice")} <= {"refused", "unchanged"}
+    strange = sum(count for (_, outcome), count in counts.items() if outcome == "accepted, not finite")
+    assert strange == 0, run.stderr
     for kind in ("edit_json", "edit_recipe", "edit_state"):  # not everything is stopped at the door
         assert counts[kind, "accepted"] > 0
         assert counts[kind, "refused"] > 0

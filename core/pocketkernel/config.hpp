@@ -39,6 +39,11 @@ struct Config {
     std::uint64_t seed = 0;
 };
 
+// Bounds of what a saved state may hold, far beyond what any stream leads to: counts stay whole numbers in double
+// precision, and sums of anything below the limit stay finite.
+inline constexpr std::uint64_t most_rounds = std::uint64_t(1) << 53;
+inline constexpr double state_limit = 1e200;
+
 // What a learner has done so far; the per-kernel part is read through Learner::kernel_report.
 struct Tally {
     std::uint64_t rounds = 0;
