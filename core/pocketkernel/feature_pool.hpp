@@ -116,7 +116,8 @@ class FeaturePool {
     bool valid(std::size_t owners) const {
         bool good = true;
         for (std::size_t tile = 0; tile < tiles_; ++tile) good = good && owner_[tile] >= 1 && owner_[tile] <= owners;
-        for (std::size_t n = 0; n < tiles_ * functions_ * waves * W; ++n) good = good && within(theta_[n], coefficient_limit<T>());
+        for (std::size_t n = 0; n < tiles_ * functions_ * waves * W; ++n)
+            good = good && within(theta_[n], coefficient_limit<T>());
         for (std::size_t n = 0; at_zero_ && n < tiles_ * W; ++n) good = good && within(at_zero_[n], 1e12);
         return good;
     }
