@@ -849,7 +849,7 @@ def test_sparse_columns_out_of_range():
     bad = sparse.csr_matrix(X)
     bad.indices[3] = -1
     bad.has_canonical_format = True
-    with pytest.raises(ValueError, match="column index out of range"):
+    with pytest.raises(ValueError, match="sparse column indices that are out of range"):
         LEARNERS["MOMDS"]().fit(X, Y).decision_function(bad)
 
 
@@ -949,8 +949,8 @@ def test_broken_sparse_matrices_of_other_formats(format_):
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_unsorted_and_repeated_columns(dtype):
     """Brought in order, repeated ones added up; the matrix is left as it was. A false flag is found out."""
-    rows = sparse.csr_matrix((np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 0, 2, 1], dtype), np.array([0, 3, 4], dtype)),
-                             shape=(2, 4))  # fmt: skip
+    arrays = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 0, 2, 1], dtype), np.array([0, 3, 4], dtype)
+    rows = sparse.csr_matrix(arrays, shape=(2, 4))
     model = LEARNERS["MOMDS"]().fit(X, Y)
     np.testing.assert_array_equal(model.decision_function(rows), model.decision_function(rows.toarray()))
     assert rows.indices.tolist() == [2, 0, 2, 1]

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "arena.hpp"
+#include "config.hpp"
 #include "math.hpp"
 
 POCKETKERNEL_BEGIN

@@ -6,37 +6,39 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_lock = threading.Lock()
-_busy: dict[int, object] = {}
-_left_behind: weakref.WeakSet[object] = weakref.WeakSet()  # in use by a thread that a fork did not take along
+
+class _Users:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.busy: dict[int, object] = {}
+        self.left_behind: weakref.WeakSet[object] = weakref.WeakSet()  # held by threads that a fork did not take along
+
+    def after_fork(self) -> None:
+        """Only the thread that forked lives on in the child: no other will ever release the lock or a learner."""
+        self.lock = threading.Lock()
+        self.left_behind.update(self.busy.values())
+        self.busy.clear()
+
+
+_users = _Users()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_users.after_fork)
 
 
 @contextmanager
 def alone(learner: object) -> Iterator[None]:
     """Refuse a second thread that comes with the same object."""
-    with _lock:
-        if id(learner) in _busy:
+    with _users.lock:
+        if id(learner) in _users.busy:
             raise RuntimeError("this learner is in use by another thread: give each thread its own, or use a lock")
-        if learner in _left_behind:
+        if learner in _users.left_behind:
             raise RuntimeError(
                 "this learner was learning in another thread when the process forked, so its copy here is incomplete: "
                 "load it from its file, or fork while it is idle"
             )
-        _busy[id(learner)] = learner
+        _users.busy[id(learner)] = learner
     try:
         yield
     finally:
-        with _lock:
-            _busy.pop(id(learner), None)
-
-
-def _after_fork() -> None:
-    """Only the thread that forked lives on in the child: no other will ever release the lock or a learner."""
-    global _lock
-    _lock = threading.Lock()
-    _left_behind.update(_busy.values())
-    _busy.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+        with _users.lock:
+            _users.busy.pop(id(learner), None)

@@ -57,16 +57,20 @@ class CsrRows(NamedTuple):
 
         Other threads may change its arrays meanwhile. What is trusted here is a copy; the core checks the rest again.
         """
-        starts = np.array(X.indptr, dtype=np.int64)
+        starts = np.array(X.indptr)
         _check_compressed(X.indices, starts, X.data, X.shape)
+        if X.indices.dtype != np.int32:  # else the core sees what is out of range; here it would wrap around
+            _check_indices("column", X.indices, X.shape[1])
         columns, values = np.ascontiguousarray(X.indices, dtype=np.int32), np.ascontiguousarray(X.data)
-        if not getattr(X, "_has_canonical_format", False):  # what scipy has found out before, if it was asked
+        if not getattr(X, "_has_canonical_format", False):  # what scipy remembers, if it was asked before
             rows = sparse.csr_matrix((values, columns, starts), shape=X.shape)
-            if not rows.has_canonical_format:
+            if rows.has_canonical_format:
+                X.has_canonical_format = True
+            else:
                 rows = rows.copy()
                 rows.sum_duplicates()
-            values, columns, starts = rows.data, rows.indices, rows.indptr.astype(np.int64)
-        return cls(values, columns, starts, X.shape)
+                values, columns, starts = rows.data, rows.indices, rows.indptr
+        return cls(values, columns, starts.astype(np.int64, copy=False), X.shape)
 
     def at(self, row: int, column: int) -> float:
         """The stored value at a place; NaN if another thread has removed it."""
@@ -83,6 +87,7 @@ def _check_sparse(X: Any) -> None:
         high, wide = X.shape if X.format == "bsr" else X.shape[::-1]
         block = X.blocksize if X.format == "bsr" else (1, 1)
         _check_compressed(X.indices, X.indptr, X.data, (high // block[0], wide // block[1]))
+        _check_indices("column" if X.format == "bsr" else "row", X.indices, wide // block[1])
     elif X.format == "coo":
         for name, indices, size in (("row", X.row, X.shape[0]), ("column", X.col, X.shape[1])):
             _check_indices(name, indices, size)
@@ -92,9 +97,11 @@ def _check_sparse(X: Any) -> None:
 
 def _check_compressed(indices: Array, starts: Array, values: Array, shape: tuple[int, int]) -> None:
     """Refuse arrays of a CSR matrix (or of another kind that is built like one) that do not belong together."""
-    lines, size = shape
+    lines = shape[0]
     if starts.ndim != 1 or starts.dtype.kind not in "iu" or len(starts) != lines + 1:
-        raise ValueError(f"X is a sparse matrix with an indptr of {len(starts)} numbers: {lines} rows need {lines + 1}.")
+        raise ValueError(
+            f"X is a sparse matrix with an indptr of {len(starts)} numbers: {lines} rows need {lines + 1}."
+        )
     if starts[0] != 0 or np.any(starts[1:] < starts[:-1]):
         raise ValueError("X is a sparse matrix with an impossible indptr: it must begin at 0 and never decrease.")
     if len(indices) != len(values) or starts[-1] > len(values):
@@ -102,12 +109,11 @@ def _check_compressed(indices: Array, starts: Array, values: Array, shape: tuple
             f"X is a sparse matrix with {len(values)} values, {len(indices)} indices and an indptr that ends at "
             f"{starts[-1]}: they do not belong together."
         )
-    _check_indices("column", indices[: starts[-1]], size)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        raise ValueError("X is a sparse matrix whose indices are not a list of whole numbers.")
 
 
 def _check_indices(name: str, indices: Array, size: int) -> None:
-    if indices.ndim != 1 or indices.dtype.kind not in "iu":
-        raise ValueError(f"X is a sparse matrix whose {name} indices are not a list of whole numbers.")
     if len(indices) and not (indices.min() >= 0 and indices.max() < size):
         raise ValueError(f"X is a sparse matrix with a {name} index out of range: use 0 to {size - 1}.")
 
