@@ -12,7 +12,7 @@ constexpr std::size_t d = 20, most = d / 4;
 template <class T>
 struct Reader {
     explicit Reader(Storage storage = Storage::full) : arena(block), scratch(arena, d, {true, true}, storage) {}
-    alignas(pack_bytes) unsigned char block[1024];
+    alignas(pack_bytes) unsigned char block[1024] = {};
     Arena arena;
     QueryScratch<T> scratch;
 };
