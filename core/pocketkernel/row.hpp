@@ -130,6 +130,7 @@ class QueryScratch {
             if (value == T(0) || column < 0 || static_cast<std::size_t>(column) >= features_) continue;
             if (q.sparse && !keep(q, column, value)) {
                 q.sparse = false;
+                q.nonzeros = 0;
                 clear();
                 for (std::size_t i = 0; i < capacity_; ++i) dense_[columns_[i]] = values_[i];
             }
