@@ -127,7 +127,8 @@ class QueryScratch {
         for (std::size_t n = 0; n < row.nonzeros; ++n) {
             const std::int32_t column = read_once(row.columns + n);
             const T value = element(row.values[n]);
-            if (value == T(0) || column < 0 || static_cast<std::size_t>(column) >= features_) continue;
+            if (value == T(0) || static_cast<std::size_t>(column) >= features_)
+                continue;  // a negative one is huge there
             if (q.sparse && !keep(q, column, value)) {
                 q.sparse = false;
                 q.nonzeros = 0;
