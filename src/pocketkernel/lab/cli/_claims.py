@@ -11,6 +11,7 @@ from pocketkernel.cli.options import Count, at_least
 from pocketkernel.cli.show import print_json
 from pocketkernel.lab.cli._cells import writing
 from pocketkernel.lab.cli._progress import duration
+from pocketkernel.lab.experiments.writing import plain
 from pocketkernel.report.tables import Spread
 
 
@@ -57,7 +58,7 @@ class Claim:
             print_json({"tables": tables, "seconds": round(seconds, 3), "files": [str(path) for path in files]})
             return
         for table in made.tables:
-            print(table.to_text(), end="\n\n")
+            print(plain(table), end="\n\n")
         print(f"{duration(seconds)}, written to {self.out}: {', '.join(path.name for path in files)}")
 
 

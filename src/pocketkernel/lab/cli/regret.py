@@ -23,6 +23,7 @@ from pocketkernel.evaluate.run import learner_class
 from pocketkernel.kernels import Gaussian
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.cli._two_classes import read_two_classes
+from pocketkernel.lab.experiments.writing import plain
 from pocketkernel.lab.theory import RegretStudy, study_regret
 from pocketkernel.lab.theory.study import LANDMARKS
 from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
@@ -115,7 +116,7 @@ def regret(
     if json:
         print_json(facts(study) | {"seconds": round(seconds, 3), "report": report and str(report)})
         return
-    print(table.to_text())
+    print(plain(table))
     for condition in study.conditions:
         if not condition.met:
             print(f"{condition}.")
