@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "engine.hpp"
+#include "pocketkernel/kernels/list.hpp"
 #include "pocketkernel/rng.hpp"
 
 namespace pk = pocketkernel;
@@ -104,10 +105,9 @@ constexpr Learner learners[] = {
     {"pocket_classifier", 3, pk::Storage::full},
 };
 
-constexpr pk::KernelSpec mixed[] = {{pk::Family::gaussian, 1.0},
-                                    {pk::Family::gaussian, 2.0},
-                                    {pk::Family::laplacian, 2.0},
-                                    {pk::Family::polynomial, 3.0},
+constexpr pk::KernelSpec mixed[] = {{pk::Family::gaussian, 1.0},  {pk::Family::gaussian, 2.0},
+                                    {pk::Family::laplacian, 2.0}, {pk::Family::polynomial, 3.0},
+                                    {pk::Family::matern32, 2.0},  {pk::Family::rational_quadratic, 2.0},
                                     {pk::Family::linear, 0.0}};
 constexpr pk::KernelSpec gaussians[] = {{pk::Family::gaussian, 2.0}, {pk::Family::gaussian, 1.0}};
 constexpr pk::KernelSpec halving[] = {
