@@ -63,6 +63,9 @@ class Learner {
     }
 
     static constexpr bool multiclass = false;
+    static constexpr bool reads_rows = false;  // whether `score` takes a Row, else a Query of the workspace
+    // The largest value of a row.
+    static double largest_value(Storage storage) { return value_limit<T>(storage); }
 
     // What kernel i says by itself, after `score` with this workspace.
     double kernel_score(const Workspace<T>& work, std::size_t i) const { return work.values[i]; }
