@@ -13,7 +13,7 @@
 //   beyond   sum of min(((x_k - m_k) / s_k)^2, 16) - 4, never below 0. By the definition of s_k the square is 1 in the
 //            mean. It takes 1024, of which a row adds at most 12: far values count if they are the rule.
 //   unlike   how many more rows had |x_k - m_k| > 8 h_k, or (then negative) < h_k / 4, than not. Half of the rows are
-//            above h_k and half below, so it takes 64. Rows where x_k is 0 do not count: rare columns have a test too.
+//            above h_k and half below, so it takes 48. Rows where x_k is 0 do not count: rare columns have a test too.
 //
 // Where rows may be sparse, z is made with m_k and s_k as they were at the last refresh, after every sixteenth part
 // more of rows, or when the column has moved far: what is derived from them can be kept for as long.
@@ -124,7 +124,7 @@ class ColumnScale {
     static constexpr std::size_t figures = 4;
     static constexpr double head_start = 10.0;  // rows for which |z|^2 counts as the number of columns
     static constexpr double least_square = 1e-3, farthest = 71.0;
-    static constexpr double most_beyond = 1024.0, most_unlike = 64.0;
+    static constexpr double most_beyond = 1024.0, most_unlike = 48.0;
     static constexpr double least_rows = 32.0;  // before which there are no tests
 
     static bool size(T value) { return value >= T(0) && value <= T(4.0 * value_limit); }
@@ -212,9 +212,9 @@ class ColumnScale {
         part(P::load(age() + k), n, unlike);
         const P far = absolute(gap);
 
-        // From an eighth to a 128th: first the median is to be found, then kept.
+        // From an eighth to a 256th: first the median is to be found, then kept.
         const P rows = smaller(n + one, P(T(window))), rate = one / rows;
-        const P step = larger(smaller(rate * P(T(16)), P(T(0.125))), P(T(1.0 / 128)));
+        const P step = larger(smaller(rate * P(T(16)), P(T(0.125))), P(T(1.0 / 256)));
         const P turned = select(h == zero, far, h + select(h < far, h * step, zero - h * step));
         const P now = select(value == zero, h, select(far == zero, h, turned));
         const P limit = larger(now, h) * P(T(32));

@@ -121,9 +121,9 @@ class FeaturePool {
         return total;
     }
 
-    // Coefficients within +-most, projections of a row of zeros within what |z| <= 71 can give.
-    bool valid(std::size_t owners, double most) const {
-        const double farthest = 127.0 * 71.0 * static_cast<double>(features_);
+    // Coefficients far below what overflows, projections of a row of zeros within what |z| <= 71 can give.
+    bool valid(std::size_t owners) const {
+        const double most = 1e12, farthest = 128.0 * 71.0 * static_cast<double>(features_);
         bool good = true;
         for (std::size_t tile = 0; tile < tiles_; ++tile) good = good && owner_[tile] >= 1 && owner_[tile] <= owners;
         for (std::size_t n = 0; n < tiles_ * functions_ * waves * W; ++n)

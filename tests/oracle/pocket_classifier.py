@@ -134,7 +134,7 @@ class PocketClassifier:
         """Columns and the scale of the rows, up to and with this one."""
         size, old = np.abs(x - self.mean), self.n >= 32
         self.n = np.minimum(self.n + 1, WINDOW)
-        step = np.clip(16 / self.n, 1 / 128, 1 / 8)
+        step = np.clip(16 / self.n, 1 / 256, 1 / 8)
         moved = np.where(self.usual == 0, size, self.usual * np.where(size > self.usual, 1 + step, 1 - step))
         usual = np.where((x == 0) | (size == 0), self.usual, moved)
         limit = 32 * np.maximum(usual, self.usual)
@@ -150,7 +150,7 @@ class PocketClassifier:
         # moments
         self.usual, self.mean = usual, self.mean + away / self.n
         self.deviation = np.sqrt((1 - 1 / self.n) * (self.deviation**2 + away**2 / self.n))
-        anew = (self.n == 1) | (self.beyond >= 1024) | (np.abs(self.unlike) >= 64)
+        anew = (self.n == 1) | (self.beyond >= 1024) | (np.abs(self.unlike) >= 48)
         self.restarts += int(np.sum(anew & (self.n > 1)))
         self.mean, self.n = np.where(anew, x, self.mean), np.where(anew, 1, self.n)
         self.deviation, self.usual, self.beyond, self.unlike = np.where(

@@ -26,6 +26,7 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
+    static constexpr std::uint32_t revision = 2;  // 1 had neither columns that start again nor relative weights
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -121,7 +122,7 @@ class PocketClassifier : public Learner<T> {
     // overflows.
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = this->common_valid() && mixture_.valid() && scale_.valid() && pool_.valid(owners(), beyond_all) &&
+        bool good = this->common_valid() && mixture_.valid() && scale_.valid() && pool_.valid(owners()) &&
                     within(course_->reversal, 0.0, 100.0) && within(course_->surprise, 0.0, 100.0) &&
                     within(course_->log_weight, -800.0, 30.0) && course_->turned <= (R_ == 1);
         for (std::size_t r = 0; r < R_; ++r) {
