@@ -1,8 +1,9 @@
 // ColumnScale: reads a row and brings every column to the same size, from rows seen before.
 //
 //   m_k, s_k   running mean and deviation of column k over its last `window` rows or so; n_k rows are in them
-//   h_k        running median of |x_k - m_k| over rows where x_k is not 0; what is farther than 32 h_k from the mean
-//              counts as that far, so that no outlier can drown a column
+//   h_k        running median of |x_k - x_k of the row before|, over rows where neither it nor x_k is 0. What is
+//   farther
+//              from the mean than 24 h_k and 4 s_k counts as that far, so that no outlier can drown a column
 //   z_k        2 asinh((x_k - m_k) / (2 s_k)), so that 1 deviation is 1 and 1000 are 14; 0 in a constant column
 //
 // The mean and the difference to it are taken in double precision whatever T is: a column keeps its digits however far
@@ -12,8 +13,9 @@
 // z means again what it meant when the coefficients were learned.
 //   beyond   sum of min(((x_k - m_k) / s_k)^2, 16) - 4, never below 0. By the definition of s_k the square is 1 in the
 //            mean. It takes 1024, of which a row adds at most 12: far values count if they are the rule.
-//   unlike   how many more rows had |x_k - m_k| > 8 h_k, or (then negative) < h_k / 4, than not. Half of the rows are
-//            above h_k and half below, so it takes 48. Rows where x_k is 0 do not count: rare columns have a test too.
+//   unlike   how many more rows had |x_k - x_k of the row before| > 8 h_k, or (then negative) < h_k / 4, than not. Half
+//            of the rows are above h_k and half below, so it takes 48. Rows where x_k is 0 do not count: rare columns
+//            have a test too. Differences of rows are small in a column that is slow as well, but then h_k is.
 //
 // Where rows may be sparse, z is made with m_k and s_k as they were at the last refresh, after every sixteenth part
 // more of rows, or when the column has moved far: what is derived from them can be kept for as long.
@@ -111,7 +113,7 @@ class ColumnScale {
             T n, unlike;
             part(age()[k], n, unlike);
             good = good && within(mean_[k], -value_limit, value_limit) && size(deviation()[k]) && size(usual()[k]) &&
-                   within(n, 0.0, window) && within(unlike, -most_unlike, most_unlike) &&
+                   size(absolute(last()[k])) && within(n, 0.0, window) && within(unlike, -most_unlike, most_unlike) &&
                    within(beyond()[k], 0.0, most_beyond);
             if (zero_)
                 good = good && within(centre_[k], -value_limit, value_limit) && size(spread_[k]) &&
@@ -121,7 +123,7 @@ class ColumnScale {
     }
 
   private:
-    static constexpr std::size_t figures = 4;
+    static constexpr std::size_t figures = 5;
     static constexpr double head_start = 10.0;  // rows for which |z|^2 counts as the number of columns
     static constexpr double least_square = 1e-3, farthest = 71.0;
     static constexpr double most_beyond = 1024.0, most_unlike = 48.0;
@@ -132,6 +134,7 @@ class ColumnScale {
     T* deviation() const { return figures_; }                         // s
     T* usual() const { return figures_ + padded<T>(columns_); }       // h
     T* beyond() const { return figures_ + 2 * padded<T>(columns_); }  // evidence
+    T* last() const { return figures_ + 4 * padded<T>(columns_); }    // x - m of the row before
     T* age() const { return figures_ + 3 * padded<T>(columns_); }     // n + unlike / 256, exact in single precision
 
     template <class V>
@@ -215,17 +218,18 @@ class ColumnScale {
         // From an eighth to a 256th: first the median is to be found, then kept.
         const P rows = smaller(n + one, P(T(window))), rate = one / rows;
         const P step = larger(smaller(rate * P(T(16)), P(T(0.125))), P(T(1.0 / 256)));
-        const P turned = select(h == zero, far, h + select(h < far, h * step, zero - h * step));
-        const P now = select(value == zero, h, select(far == zero, h, turned));
-        const P limit = larger(now, h) * P(T(32));
+        const P jump = absolute(gap - P::load(last() + k));
+        const P turned = select(h == zero, jump, h + select(h < jump, h * step, zero - h * step));
+        const P now = select(value == zero, h, select(jump == zero, h, turned));
+        const P limit = larger(larger(now, h) * P(T(24)), s * P(T(4)));
         const P away = larger(zero - limit, smaller(gap, limit));
 
         const P old = select(n < P(T(least_rows)), zero, one);
         const P ratio = smaller(far / larger(s, P(std::numeric_limits<T>::min())), P(T(4)));
         const P evidence = larger((e + ratio * ratio - P(T(4))) * old, zero);
         const P toward = select(unlike < zero, smaller(unlike + one, zero), larger(unlike - one, zero));
-        const P counted = select(h * P(T(8)) < far, larger(unlike, zero) + one,
-                                 select(far < h * P(T(0.25)), smaller(unlike, zero) - one, toward));
+        const P counted = select(h * P(T(8)) < jump, larger(unlike, zero) + one,
+                                 select(jump < h * P(T(0.25)), smaller(unlike, zero) - one, toward));
         const P count = select(value == zero, unlike, counted) * old;
 
         // s^2 <- (1 - rate) (s^2 + rate away^2), in units of the larger one lest squares overflow.
@@ -233,6 +237,7 @@ class ColumnScale {
         const P a = s / unit, b = away / unit;
         (unit * square_root((one - rate) * (a * a + rate * (b * b)))).store(deviation() + k);
         now.store(usual() + k);
+        gap.store(last() + k);
         evidence.store(beyond() + k);
         (rows + count * P(T(1.0 / 256))).store(age() + k);
         const Wide<T> shift = widen(away * rate);
@@ -260,7 +265,7 @@ class ColumnScale {
         part(age()[k], n, unlike);
         if (n > T(1) && beyond()[k] < T(most_beyond) && absolute(unlike) < T(most_unlike)) return;
         mean_[k] = x;
-        deviation()[k] = usual()[k] = beyond()[k] = T(0);
+        deviation()[k] = usual()[k] = beyond()[k] = last()[k] = T(0);
         age()[k] = T(1);
     }
 

@@ -11,9 +11,9 @@ namespace {
 template <class T, std::size_t d>
 struct Scaled {
     static constexpr std::size_t width = padded<T>(d);
-    // Means in double precision, then deviation, usual size, evidence and age; if rows may be sparse, what z is made
-    // with.
-    alignas(pack_bytes) unsigned char block[width * (16 + 6 * sizeof(T)) + pack_bytes];
+    // Means in double precision, then deviation, usual jump, evidence, age and last gap; if rows may be sparse, what z
+    // is made with.
+    alignas(pack_bytes) unsigned char block[width * (16 + 7 * sizeof(T)) + pack_bytes];
     alignas(pack_bytes) unsigned char room[width * 3 * sizeof(T) + 256];
     typename ColumnScale<T>::Pace pace{};
     Arena arena{block}, scratch{room};
@@ -51,22 +51,24 @@ struct Scaled {
 
 // A column by the header's formulas, in plain numbers.
 struct Column {
-    double mean = 0.0, deviation = 0.0, usual = 0.0, n = 0.0, beyond = 0.0, unlike = 0.0;
+    double mean = 0.0, deviation = 0.0, usual = 0.0, n = 0.0, beyond = 0.0, unlike = 0.0, last = 0.0;
     int limited = 0, restarts = 0;
     void add(double x) {
-        const double size = std::fabs(x - mean), before = usual;
+        const double size = std::fabs(x - mean), jump = std::fabs(x - mean - last), before = usual;
+        last = x - mean;
         const bool tested = n >= 32.0;
         n = n < 65535.0 ? n + 1.0 : n;
         const double step = larger(smaller(16.0 / n, 0.125), 1.0 / 256.0);
-        if (x != 0.0 && size > 0.0) usual = usual == 0.0 ? size : usual * (size > usual ? 1.0 + step : 1.0 - step);
-        const double limit = 32.0 * larger(usual, before), away = larger(-limit, smaller(x - mean, limit));
+        if (x != 0.0 && jump > 0.0) usual = usual == 0.0 ? jump : usual * (jump > usual ? 1.0 + step : 1.0 - step);
+        const double limit = larger(24.0 * larger(usual, before), 4.0 * deviation),
+                     away = larger(-limit, smaller(x - mean, limit));
         limited += size > limit;
         if (tested) {
             const double ratio = deviation > 0.0 ? smaller(size / deviation, 4.0) : size > 0.0 ? 4.0 : 0.0;
             beyond = larger(beyond + ratio * ratio - 4.0, 0.0);
-            if (x != 0.0 && size > 8.0 * before)
+            if (x != 0.0 && jump > 8.0 * before)
                 unlike = larger(unlike, 0.0) + 1.0;
-            else if (x != 0.0 && size < before / 4.0)
+            else if (x != 0.0 && jump < before / 4.0)
                 unlike = smaller(unlike, 0.0) - 1.0;
             else if (x != 0.0)
                 unlike -= (unlike > 0.0) - (unlike < 0.0);
@@ -76,7 +78,7 @@ struct Column {
         const bool changed = beyond >= 1024.0 || std::fabs(unlike) >= 48.0;
         if (n > 1.0 && !changed) return;
         restarts += changed;
-        *this = Column{x, 0.0, 0.0, 1.0, 0.0, 0.0, limited, restarts};
+        *this = Column{x, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, limited, restarts};
     }
     double z(double x) const { return deviation > 0.0 ? 2.0 * std::asinh((x - mean) / (2.0 * deviation)) : 0.0; }
 };
@@ -338,11 +340,11 @@ TEST(column_scale_impossible_states) {
         CHECK(!taught([=](auto& s) { s.pace.square = bad; }));
         CHECK(!taught([=](auto& s) { s.pace.running_square = bad; }));
     }
-    // The arrays are mean, deviation, usual size, evidence, age, centre, spread and the z of 0, a pack each.
-    for (std::size_t array = 0; array < 8; ++array)
+    // The arrays are mean, deviation, usual jump, evidence, age, last gap, centre, spread and the z of 0, a pack each.
+    for (std::size_t array = 0; array < 9; ++array)
         for (double bad : {-infinity, infinity, std::nan(""), -1.0, 1e71})
             CHECK(taught([=](auto& s) { reinterpret_cast<double*>(s.block)[8 * array + 2] = bad; }) ==
-                  (bad == -1.0 && (array == 0 || array == 5 || array == 7)));
+                  (bad == -1.0 && (array == 0 || array == 5 || array == 6 || array == 8)));
     CHECK(!taught([](auto& s) { s.figure(3)[2] = 70000.0; }));               // rows
     CHECK(!taught([](auto& s) { s.figure(3)[2] = 100.0 + 49.0 / 256.0; }));  // evidence
 }

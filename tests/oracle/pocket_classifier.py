@@ -21,7 +21,7 @@ class PocketClassifier:
         self.rounds = self.mistakes = 0
         # columns
         self.mean, self.deviation, self.usual, self.centre, self.spread = np.zeros((5, d))
-        self.n, self.beyond, self.unlike = np.zeros((3, d))
+        self.n, self.beyond, self.unlike, self.last = np.zeros((4, d))
         self.stands_still = d >= 64  # between refreshes, what z is made with
         self.running_square = self.square = float(d)
         self.next_refresh, self.next_review = 1, 100
@@ -86,7 +86,7 @@ class PocketClassifier:
         loss, slope = self.lesson(F, target)
         self.cumulative_loss += w * loss
         self.log_weight += (math.log(w) - self.log_weight) / min(self.rounds, 4096)
-        c = math.exp(min(math.log(w) - self.log_weight, math.log(100)))  # how many times the row counts
+        c = min(math.exp(math.log(w) - self.log_weight), 100, self.rounds)  # how many times the row counts
         self.teach_experts(z, waves, s, F, target, c)
         u = s @ slope
         self.A = KEEP * self.A + (1 - KEEP) * RIDGE * np.eye(self.K) + c * np.outer(u, u)
@@ -132,18 +132,19 @@ class PocketClassifier:
 
     def observe(self, x, z):
         """Columns and the scale of the rows, up to and with this one."""
-        size, old = np.abs(x - self.mean), self.n >= 32
+        size, jump, old = np.abs(x - self.mean), np.abs(x - self.mean - self.last), self.n >= 32
+        self.last = x - self.mean
         self.n = np.minimum(self.n + 1, WINDOW)
         step = np.clip(16 / self.n, 1 / 256, 1 / 8)
-        moved = np.where(self.usual == 0, size, self.usual * np.where(size > self.usual, 1 + step, 1 - step))
-        usual = np.where((x == 0) | (size == 0), self.usual, moved)
-        limit = 32 * np.maximum(usual, self.usual)
+        moved = np.where(self.usual == 0, jump, self.usual * np.where(jump > self.usual, 1 + step, 1 - step))
+        usual = np.where((x == 0) | (jump == 0), self.usual, moved)
+        limit = np.maximum(24 * np.maximum(usual, self.usual), 4 * self.deviation)
         away = np.clip(x - self.mean, -limit, limit)
         self.limited += int(np.sum(size > limit))
         # tests for another unit or level
         ratio = np.minimum(size / np.maximum(self.deviation, np.finfo(float).tiny), 4)
         self.beyond = np.where(old, np.maximum(self.beyond + ratio**2 - 4, 0), 0)
-        large, small = size > 8 * self.usual, size < self.usual / 4
+        large, small = jump > 8 * self.usual, jump < self.usual / 4
         calmer = np.sign(self.unlike) * np.maximum(np.abs(self.unlike) - 1, 0)
         counted = np.where(large, np.maximum(self.unlike, 0) + 1, np.where(small, np.minimum(self.unlike, 0) - 1, calmer))
         self.unlike = np.where(old, np.where(x == 0, self.unlike, counted), 0)
@@ -153,8 +154,8 @@ class PocketClassifier:
         anew = (self.n == 1) | (self.beyond >= 1024) | (np.abs(self.unlike) >= 48)
         self.restarts += int(np.sum(anew & (self.n > 1)))
         self.mean, self.n = np.where(anew, x, self.mean), np.where(anew, 1, self.n)
-        self.deviation, self.usual, self.beyond, self.unlike = np.where(
-            anew, 0, [self.deviation, self.usual, self.beyond, self.unlike]
+        self.deviation, self.usual, self.beyond, self.unlike, self.last = np.where(
+            anew, 0, [self.deviation, self.usual, self.beyond, self.unlike, self.last]
         )
         before = self.running_square
         square = before + (min(z @ z, 16 * before) - before) / min(self.rounds + 10, WINDOW)

@@ -146,7 +146,7 @@ class PocketClassifier : public Learner<T> {
     using Learner<T>::work_;
 
     static constexpr double rate_of_linear = 0.1, rate_of_waves = 0.5, most = 8.0, share_of_mixture = 0.3;
-    static constexpr double memory_of_weights = 4096.0, log_of_most_times = 4.605170185988091;  // ln 100
+    static constexpr double memory_of_weights = 4096.0, most_times = 100.0;
     static constexpr std::uint64_t memory_of_loss = 1000, first_review = 100, longest_pause = 4096;
     static constexpr std::size_t sparse_from = 64;
     static constexpr double beyond_all = 1e12;
@@ -216,13 +216,15 @@ class PocketClassifier : public Learner<T> {
 
     // ---- weights ----------------------------------------------------------------------------------------------------
 
-    // How many times a row counts: its weight over the geometric mean of the last ones', at most 100. One unit of
-    // weight is like another, and no single row, however heavy, moves the mean or the accumulators for long.
+    // How many times a row counts: its weight over the geometric mean of the last ones', at most 100 and at most as all
+    // rows so far. One unit of weight is like another, and no single row, however heavy, moves the mean or the
+    // accumulators for long.
     double relative(double weight, std::uint64_t rounds) {
         const double recent = smaller(static_cast<double>(rounds), memory_of_weights);
         const double log = weight == 1.0 ? 0.0 : logarithm(weight);
         course_->log_weight += (log - course_->log_weight) / recent;
-        return exponential(smaller(log - course_->log_weight, log_of_most_times));
+        return smaller(exponential(smaller(log - course_->log_weight, 5.0)),
+                       smaller(most_times, static_cast<double>(rounds)));
     }
 
     // ---- lessons ----------------------------------------------------------------------------------------------------
