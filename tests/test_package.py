@@ -1,4 +1,4 @@
-"""The shape of the house: what is shipped, who imports whom, and that both languages have the same parts."""
+"""The shape of the house: what is shipped, and that both languages have the same parts."""
 
 import ast
 import importlib.resources
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import pocketkernel
+from oracle import parts
 from pocketkernel import _core, kernels, learners, losses
 
 ROOT = Path(__file__).parents[1]
@@ -64,55 +65,6 @@ def test_the_stub_names_what_the_module_has():
             assert members - {"__init__"} == there, node.name
 
 
-# ---- imports --------------------------------------------------------------------------------------------------------
-
-
-def module_name(path):
-    parts = ("pocketkernel", *path.relative_to(PACKAGE).with_suffix("").parts)
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def imports(path, known):
-    """Modules of the package that a file imports, anywhere in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith("pocketkernel"))
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are written out in full"
-            if node.module and node.module.split(".")[0] == "pocketkernel":
-                for alias in node.names:
-                    whole = f"{node.module}.{alias.name}"
-                    yield whole if whole in known else node.module
-
-
-def test_imports_form_a_dag():
-    known = {module_name(path) for path in MODULES} | {"pocketkernel._core"}
-    graph = {module_name(path): set(imports(path, known)) for path in MODULES}
-    list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
-    assert any(graph.values())
-
-
-# The house of STYLE.md: stream -> learners -> evaluate -> report. A module may import those of its rank or before.
-RANKS = [
-    "kernels losses bounds memory model_file _core _files _optional",
-    "stream learners loading river",
-    "evaluate theory",
-    "report",
-    "experiments",
-    "cli",
-]
-
-
-def test_data_flows_one_way():
-    rank = {name: n for n, names in enumerate(RANKS) for name in names.split()}
-    known = {module_name(path) for path in MODULES} | {"pocketkernel._core"}
-    for path in MODULES:
-        here = module_name(path).split(".")
-        for there in (name.split(".") for name in imports(path, known)):
-            if len(here) > 1 and len(there) > 1 and here[1] in rank and there[1] in rank:
-                assert rank[there[1]] <= rank[here[1]], f"{'.'.join(here)} imports {'.'.join(there)}"
-
-
 # ---- the same parts in both languages -------------------------------------------------------------------------------
 
 
@@ -133,7 +85,7 @@ def test_learners_have_the_same_names():
         header = (CORE / "learners" / f"{stem}.hpp").read_text()
         assert f'name = "{stem}"' in header
         assert f"class {name} " in header
-        assert f"Kind<{name}<T>>" in (CORE / "learners" / "list.hpp").read_text()
+        assert stem in _core.LEARNERS
 
 
 def test_learners_have_an_oracle():
@@ -150,21 +102,26 @@ def test_learners_have_a_cpp_test():
 
 
 def test_kernels_have_the_same_names():
-    families = {class_.family for class_ in kernels.Kernel.__subclasses__()}
-    assert families == stems(CORE / "kernels", "*.hpp", "bank", "list", "metric")
-    registry = (CORE / "kernels" / "list.hpp").read_text()
-    for class_ in kernels.Kernel.__subclasses__():
-        assert f'name = "{class_.family}"' in (CORE / "kernels" / f"{class_.family}.hpp").read_text()
-        assert f"f({class_.__name__}{{}})" in registry
-        assert class_.__name__ in pocketkernel.__all__
+    assert (
+        set(kernels.KERNELS)
+        == set(_core.KERNELS)
+        == stems(CORE / "kernels", "*.hpp", "bank", "list", "metric", "shape")
+    )
+    assert {class_.__name__ for class_ in kernels.KERNELS.values()} <= set(pocketkernel.__all__)
+
+
+def test_kernels_have_an_oracle():
+    assert set(parts.VALUES) == set(_core.KERNELS)
 
 
 def test_losses_have_the_same_names():
-    assert set(losses.LOSSES) == stems(CORE / "losses", "*.hpp", "list", "point")
-    registry = (CORE / "losses" / "list.hpp").read_text()
-    for name in losses.LOSSES:
-        assert f'name = "{name}"' in (CORE / "losses" / f"{name}.hpp").read_text()
-        assert f'"{name}.hpp"' in registry
+    assert set(losses.LOSSES) == set(_core.LOSSES) == stems(CORE / "losses", "*.hpp", "list", "point")
+
+
+def test_parameters_belong_to_some_learner():
+    """None is left over from something removed."""
+    known = {name for class_name in learners.__all__ for name in getattr(learners, class_name)._get_param_names()}
+    assert set(_core.parameters()) <= known
 
 
 def test_headers_have_a_test():

@@ -27,6 +27,12 @@ def rings(n, d=5, seed=0):
     return X, (radius > np.median(radius)).astype(int)
 
 
+def skewed(n, d=5, seed=0):
+    """Columns of positive numbers, which all come close to 0 in a larger unit."""
+    X, y = plane(n, d, seed)
+    return np.exp(X), y
+
+
 def plane(n, d=5, seed=0):
     rng, X = normal(n, d, seed)
     return X, (X @ rng.normal(size=d) > 0).astype(int)
@@ -111,9 +117,7 @@ def test_rows_may_be_of_either_precision():
     """Of float32 rows the digits are gone before they come, but nothing else is lost."""
     X, y = xor(3000)
     X = X.astype(np.float32)
-    np.testing.assert_array_equal(
-        make().predict_then_learn(X, y), make().predict_then_learn(X.astype(np.float64), y)
-    )
+    np.testing.assert_array_equal(make().predict_then_learn(X, y), make().predict_then_learn(X.astype(np.float64), y))
 
 
 # ---- change of units or level ---------------------------------------------------------------------------------------
@@ -126,7 +130,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("columns", [[0], slice(None)], ids=["one", "all"])
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("stream", [xor, plane], ids=lambda stream: stream.__name__)
+@pytest.mark.parametrize("stream", [xor, plane, skewed], ids=lambda stream: stream.__name__)
 def test_a_change_of_units_or_level_is_followed(stream, change, columns):
     """After 10,000 rows; a new learner, from the change on, is the measure."""
     X, y = stream(16_000)

@@ -1,8 +1,7 @@
 // ColumnScale: reads a row and brings every column to the same size, from rows seen before.
 //
 //   m_k, s_k   running mean and deviation of column k over its last `window` rows or so; n_k rows are in them
-//   h_k        running median of |x_k - x_k of the row before|, over rows where neither it nor x_k is 0. What is
-//   farther
+//   h_k        running median of |x_k - x_k of the row before|, over rows where neither it nor x_k is 0; what is farther
 //              from the mean than 24 h_k and 4 s_k counts as that far, so that no outlier can drown a column
 //   z_k        2 asinh((x_k - m_k) / (2 s_k)), so that 1 deviation is 1 and 1000 are 14; 0 in a constant column
 //

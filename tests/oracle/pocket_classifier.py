@@ -146,7 +146,9 @@ class PocketClassifier:
         self.beyond = np.where(old, np.maximum(self.beyond + ratio**2 - 4, 0), 0)
         large, small = jump > 8 * self.usual, jump < self.usual / 4
         calmer = np.sign(self.unlike) * np.maximum(np.abs(self.unlike) - 1, 0)
-        counted = np.where(large, np.maximum(self.unlike, 0) + 1, np.where(small, np.minimum(self.unlike, 0) - 1, calmer))
+        counted = np.where(
+            large, np.maximum(self.unlike, 0) + 1, np.where(small, np.minimum(self.unlike, 0) - 1, calmer)
+        )
         self.unlike = np.where(old, np.where(x == 0, self.unlike, counted), 0)
         # moments
         self.usual, self.mean = usual, self.mean + away / self.n

@@ -14,12 +14,11 @@ from sklearn.base import BaseEstimator
 
 from pocketkernel import _core, model_file
 from pocketkernel._files import write_atomically
-from pocketkernel.kernels import Kernel
-from pocketkernel.learners._recipe import REMOVALS, Recipe
+from pocketkernel.kernels import KERNELS, Kernel
+from pocketkernel.learners._recipe import PARAMETERS, Recipe
 from pocketkernel.losses import LOSSES
-from pocketkernel.model_file import Contents, ModelFileError
+from pocketkernel.model_file import Contents, ModelFileError, is_plain
 
-FAMILIES: dict[str, type[Kernel]] = {class_.family: class_ for class_ in Kernel.__subclasses__()}
 MOST_LABEL_BYTES = 2**24
 
 # The fields of a file's model.
@@ -198,13 +197,6 @@ def library_class(class_: type) -> type:
 # ---- plain values ---------------------------------------------------------------------------------------------------
 
 
-def is_plain(value: Any) -> bool:
-    """Whether a file can hold the value as it is: None, a string, a finite number that fits into 64 bits."""
-    if type(value) is int:
-        return -(2**63) <= value < 2**64
-    return value is None or type(value) in (bool, str) or (type(value) is float and value - value == 0)
-
-
 def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 2**64
 
@@ -220,7 +212,7 @@ def _are_names(names: Any, features: int) -> bool:
 
 def write_kernel(kernel: Any) -> list[Any]:
     """A kernel as its family and number."""
-    if type(kernel) in FAMILIES.values():
+    if type(kernel) in KERNELS.values():
         numbers = [number.item() if isinstance(number, np.generic) else number for number in astuple(kernel)]
         if all(is_plain(number) for number in numbers):
             return [kernel.family, *numbers]
@@ -231,9 +223,9 @@ def write_kernel(kernel: Any) -> list[Any]:
 
 def read_kernel(written: Any) -> Kernel:
     """A kernel from its family and number."""
-    good = isinstance(written, list) and written and isinstance(written[0], str) and written[0] in FAMILIES
+    good = isinstance(written, list) and written and isinstance(written[0], str) and written[0] in KERNELS
     if good:
-        class_, numbers = FAMILIES[written[0]], written[1:]
+        class_, numbers = KERNELS[written[0]], written[1:]
         if len(numbers) == len(fields(class_)) and all(type(n) in (int, float) for n in numbers):
             return class_(*numbers)
     raise ModelFileError(f"the model file has an unknown kernel, {reprlib.repr(written)}.")
@@ -252,6 +244,7 @@ def read_kernels(written: Any) -> tuple[Kernel, ...]:
 def write_recipe(recipe: Recipe) -> dict[str, Any]:
     """A recipe, field by field."""
     written = {field.name: getattr(recipe, field.name) for field in fields(recipe)}
+    written |= written.pop("parameters")
     return written | {"kernels": [write_kernel(kernel) for kernel in recipe.kernels]}
 
 
@@ -268,16 +261,19 @@ def read_recipe(written: Any) -> Recipe:
     """A recipe that the core accepts. A field with a default may be missing: an older version did not have it."""
     if not isinstance(written, dict):
         raise ModelFileError("the model file has no recipe.")
-    known = {field.name: field for field in fields(Recipe)}
-    needed = {name for name, field in known.items() if field.default is MISSING}
+    own = {field.name: field for field in fields(Recipe) if field.name != "parameters"}
+    known = {name: field.type for name, field in own.items()} | {name: type(PARAMETERS[name]) for name in PARAMETERS}
+    needed = {name for name, field in own.items() if field.default is MISSING}
     for name in sorted((written.keys() - known.keys()) | (needed - written.keys())):
         raise ModelFileError(f"the model file has a recipe with an unknown or missing field, {reprlib.repr(name)}.")
     for name, value in written.items():
-        if not _CHECKS[known[name].type](value):
+        if not _CHECKS[known[name]](value):
             raise ModelFileError(f"the model file has a recipe with an impossible {name}, {reprlib.repr(value)}.")
-    if written["loss"] not in LOSSES or written["removal"] not in REMOVALS:
+    if written["loss"] not in LOSSES or written["removal"] not in _core.REMOVALS:
         raise ModelFileError("the model file has a recipe with an unknown loss or removal.")
-    return Recipe(**written | {"kernels": read_kernels(written["kernels"])})
+    parameters = PARAMETERS | {name: value for name, value in written.items() if name in PARAMETERS}
+    kept = {name: value for name, value in written.items() if name in own}
+    return Recipe(**kept | {"kernels": read_kernels(written["kernels"]), "parameters": parameters})
 
 
 def plausible(model: dict[str, Any], state_bytes: int) -> None:
