@@ -86,7 +86,7 @@ class PocketClassifier:
         loss, slope = self.lesson(F, target)
         self.cumulative_loss += w * loss
         self.log_weight += (math.log(w) - self.log_weight) / min(self.rounds, 4096)
-        c = min(math.exp(math.log(w) - self.log_weight), 100, self.rounds)  # how many times the row counts
+        c = min(math.exp(math.log(w) - self.log_weight), 16, self.rounds)  # how many times the row counts
         self.teach_experts(z, waves, s, F, target, c)
         u = s @ slope
         self.A = KEEP * self.A + (1 - KEEP) * RIDGE * np.eye(self.K) + c * np.outer(u, u)
@@ -142,7 +142,10 @@ class PocketClassifier:
         away = np.clip(x - self.mean, -limit, limit)
         self.limited += int(np.sum(size > limit))
         # tests for another unit or level
-        ratio = np.minimum(size / np.maximum(self.deviation, np.finfo(float).tiny), 4)
+        ratio = np.where(
+            self.deviation > 0, size / np.where(self.deviation > 0, self.deviation, 1), np.where(size > 0, 4, 0)
+        )
+        ratio = np.minimum(ratio, 4)
         self.beyond = np.where(old, np.maximum(self.beyond + ratio**2 - 4, 0), 0)
         large, small = jump > 8 * self.usual, jump < self.usual / 4
         calmer = np.sign(self.unlike) * np.maximum(np.abs(self.unlike) - 1, 0)

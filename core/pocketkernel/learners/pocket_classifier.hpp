@@ -146,7 +146,7 @@ class PocketClassifier : public Learner<T> {
     using Learner<T>::work_;
 
     static constexpr double rate_of_linear = 0.1, rate_of_waves = 0.5, most = 8.0, share_of_mixture = 0.3;
-    static constexpr double memory_of_weights = 4096.0, most_times = 100.0;
+    static constexpr double memory_of_weights = 4096.0, most_times = 16.0;
     static constexpr std::uint64_t memory_of_loss = 1000, first_review = 100, longest_pause = 4096;
     static constexpr std::size_t sparse_from = 64;
     static constexpr double beyond_all = 1e12;
@@ -208,7 +208,7 @@ class PocketClassifier : public Learner<T> {
 
     // ---- weights ----------------------------------------------------------------------------------------------------
 
-    // How many times a row counts: its weight over the geometric mean of the last ones', at most 100 and at most as all
+    // How many times a row counts: its weight over the geometric mean of the last ones', at most 16 and at most as all
     // rows so far. One unit of weight is like another, and no single row, however heavy, moves the mean or the
     // accumulators for long.
     double relative(double weight, std::uint64_t rounds) {
