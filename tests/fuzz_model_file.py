@@ -1,7 +1,8 @@
 """Mutated model files, thousands of them. Each is refused with a ModelFileError or gives a model that works.
 
-Run by test_fuzz.py in a process with little memory: `python fuzz_model_file.py JOURNAL`. The journal holds the case at
-work, so that a crash can be told; `python fuzz_model_file.py - KIND NUMBER` repeats one case.
+Run by test_fuzz.py in a process with little memory: `python fuzz_model_file.py JOURNAL [TIMES]`, which does TIMES as
+many cases. The journal holds the case at work, so that a crash can be told; `python fuzz_model_file.py - KIND NUMBER`
+repeats one case.
 """
 
 import base64
@@ -28,6 +29,7 @@ MOST_MEMORY = 2**28  # bytes beyond what the process has at the start
 LONGEST = 20.0  # seconds for one case
 HEADER = struct.Struct("=IIQQQ")  # state.hpp: magic, version, model, size, checksum
 MASK = 2**64 - 1
+NOT_FINITE = "accepted, not finite"
 
 
 def rows(d, n=60):
@@ -94,16 +96,29 @@ def load(data):
     return class_.from_bytes(data)
 
 
+def largest_value(model):
+    """The largest number that a row may hold."""
+    if model._recipe.storage == "float16":
+        return 65504.0
+    return 1e70 if model._recipe.doubles else 1e18
+
+
 def use(model):
-    """Everything that a model is for. What comes out may be nonsense; it must come out."""
+    """Everything that a model is for. What comes out may be nonsense; it must come out, and be numbers.
+
+    Rows are scored and learned: plain ones, the largest that there may be, and some of large weight.
+    """
     model.set_params(n_jobs=None)  # a wrong one is refused by name when a block is scored
     X, signs = rows(model.n_features_in_, 24)
     y = model.classes_[(signs > 0).astype(int)]
+    huge = np.clip(X * (largest_value(model) / 2), -largest_value(model), largest_value(model))
+    weights = np.where(np.arange(24) % 7 == 3, 1e9, 1.0)
     scores = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names of columns, NaN in arithmetic
-        for block in (sparse.csr_matrix(X), X + 0.1):
-            model.partial_fit(block, y)
+        for block, weight in ((sparse.csr_matrix(X), None), (X + 0.1, None), (huge, None), (X - 0.1, weights)):
+            scores.append(model.decision_function(block))
+            scores.append(model.predict_then_learn(block, y, sample_weight=weight))
             scores.append(model.decision_function(block))
         model.predict(X[:2])
         model.diagnostics_, model.kernel_weights_, model.nbytes, model.get_params()
@@ -234,22 +249,26 @@ def replaced(value, path, new):
 def edit_json(data, rng):
     """One or two fields replaced, removed or added."""
     metadata, model, state = unpack(data)
+    return pack(metadata, canonical(mutated(model, rng, HOSTILE)), state)
+
+
+def mutated(value, rng, hostile):
     for _ in range(rng.choice([1, 1, 1, 2])):
-        path = rng.choice(list(paths(model)))
-        here = model
+        path = rng.choice(list(paths(value)))
+        here = value
         for key in path[:-1]:
             here = here[key]
         way = rng.random()
         if path and way < 0.15 and isinstance(here, dict):
             here = {k: v for k, v in here.items() if k != path[-1]}
-            model = replaced(model, path[:-1], here)
+            value = replaced(value, path[:-1], here)
         elif path and way < 0.3 and isinstance(here, dict):
-            model = replaced(model, path[:-1], here | {rng.choice(["new", "", "seed", "kernels"]): rng.choice(HOSTILE)})
+            value = replaced(value, path[:-1], here | {rng.choice(["new", "", "seed", "kernels"]): rng.choice(hostile)})
         else:
-            model = replaced(model, path, rng.choice(HOSTILE))
-        if not isinstance(model, dict):
+            value = replaced(value, path, rng.choice(hostile))
+        if not isinstance(value, dict):
             break
-    return pack(metadata, canonical(model), state)
+    return value
 
 
 BOMBS = [
@@ -368,6 +387,12 @@ WORDS = [
     *map(bits, (float("nan"), float("inf"), -float("inf"), -1.0, 1.0, 0.5, 1e-320, 1e308, -1e308, 1e18, 0.0, -0.0)),
     0x7FC000007FC00000, 0x7F8000007F800000, 0x3F8000003F800000, 0x0000000100000001,
 ]  # fmt: skip
+# Finite, but not for long: each alone in a double, or twice as a float.
+EXTREMES = [
+    *(bits(sign * 10.0**power) for power in (308, 300, 200, 155, 150, 100, 70, 40, 20, -300) for sign in (1, -1)),
+    *(int.from_bytes(2 * struct.pack("=f", sign * x), sys.byteorder)
+      for x in (3.4e38, 1e38, 1e30, 1e20, 1e15, 1e-38) for sign in (1, -1)),
+]  # fmt: skip
 
 
 def edit_state(data, rng):
@@ -391,6 +416,20 @@ def edit_state(data, rng):
     return pack(metadata, canonical(model), with_good_checksums(state, bytes(payload), model["recipe"]))
 
 
+def exaggerate_state(data, rng):
+    """Numbers of the state made extreme, a few or a whole stretch, under good checksums."""
+    metadata, model, state = unpack(data)
+    payload = bytearray(state[HEADER.size :])
+    words = len(payload) // 8
+    numbers = [at for at in range(words) if any(payload[8 * at : 8 * at + 8])] or range(words)
+    length = rng.choice([1, 1, 2, 8, 64])
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        at = rng.choice([rng.choice(numbers), rng.randrange(words), 8 * rng.randrange(words // 8)])
+        end = min(at + length, words)
+        payload[8 * at : 8 * end] = rng.choice(EXTREMES).to_bytes(8, sys.byteorder) * (end - at)
+    return pack(metadata, canonical(model), with_good_checksums(state, bytes(payload), model["recipe"]))
+
+
 def fill_state(data, rng):
     """One word everywhere, or in a whole stretch."""
     metadata, model, state = unpack(data)
@@ -410,6 +449,7 @@ KINDS = {kind.__name__: (kind, 400) for kind in RAW} | {
     edit_recipe.__name__: (edit_recipe, 2000),
     edit_state.__name__: (edit_state, 2500),
     fill_state.__name__: (fill_state, 600),
+    exaggerate_state.__name__: (exaggerate_state, 2500),
 }
 
 
@@ -432,7 +472,7 @@ def judge(kind, number):
         return "refused"
     if KINDS[kind][0] in RAW:
         raise AssertionError("a change of the bytes went unnoticed")
-    return "accepted" if use(model) else "accepted, not finite"
+    return "accepted" if use(model) else NOT_FINITE
 
 
 def self_check():
@@ -451,24 +491,28 @@ def limit_memory():
     resource.setrlimit(resource.RLIMIT_AS, (size + MOST_MEMORY, size + MOST_MEMORY))
 
 
-def main(journal):
-    self_check()
+def main(journal, kinds, judge, times=1):
+    """Go through the cases of each kind; what became of them is printed as JSON."""
     limit_memory()
     counts = Counter()
     with open(journal, "wb", buffering=0) as file:
-        for kind, (_, cases) in KINDS.items():
-            for number in range(cases):
+        for kind, (_, cases) in kinds.items():
+            for number in range(cases * times):
                 file.seek(0)
                 file.write(f"{kind} {number}".ljust(60).encode())
                 signal.setitimer(signal.ITIMER_REAL, LONGEST)  # ends the process
-                counts[kind, judge(kind, number)] += 1
+                outcome = judge(kind, number)
+                counts[kind, outcome] += 1
+                if outcome == NOT_FINITE:
+                    print(kind, number, outcome, file=sys.stderr)
     signal.setitimer(signal.ITIMER_REAL, 0)
     json.dump([[kind, outcome, count] for (kind, outcome), count in counts.items()], sys.stdout)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2:
-        main(sys.argv[1])
+    if len(sys.argv) < 4:
+        self_check()
+        main(sys.argv[1], KINDS, judge, *map(int, sys.argv[2:]))
     else:
         print(base64.b64encode(case(sys.argv[2], int(sys.argv[3]))[1]).decode())
         print(judge(sys.argv[2], int(sys.argv[3])), _core.levels())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hostile import HOSTILE, TABLE
 from pocketkernel.evaluate import Curve, Record
-from pocketkernel.evaluate.record import COLUMNS
+from pocketkernel.evaluate.curve import COLUMNS
 from pocketkernel.report import (
     Series,
     Spread,

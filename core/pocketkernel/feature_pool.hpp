@@ -10,6 +10,7 @@
 #pragma once
 
 #include "arena.hpp"
+#include "hypothesis.hpp"
 #include "math.hpp"
 #include "normal.hpp"
 #include "row.hpp"
@@ -123,11 +124,11 @@ class FeaturePool {
 
     // Coefficients far below what overflows, projections of a row of zeros within what |z| <= 71 can give.
     bool valid(std::size_t owners) const {
-        const double most = 1e12, farthest = 128.0 * 71.0 * static_cast<double>(features_);
+        const double farthest = 128.0 * 71.0 * static_cast<double>(features_);
         bool good = true;
         for (std::size_t tile = 0; tile < tiles_; ++tile) good = good && owner_[tile] >= 1 && owner_[tile] <= owners;
         for (std::size_t n = 0; n < tiles_ * functions_ * waves * W; ++n)
-            good = good && absolute(static_cast<double>(theta_[n])) <= most;
+            good = good && absolute(static_cast<double>(theta_[n])) <= coefficient_limit<T>();
         for (std::size_t n = 0; at_zero_ && n < tiles_ * W; ++n)
             good = good && absolute(static_cast<double>(at_zero_[n])) <= farthest;
         return good;

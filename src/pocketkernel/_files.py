@@ -1,15 +1,34 @@
-"""Writing files so that a reader finds the old one or the new one, whole."""
+"""Writing files so that a reader finds the old one or the new one, whole; reading those that are not too large."""
 
 import errno
 import os
 import secrets
 import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
 
 
+def read_file(path: str | os.PathLike[str], most: int) -> bytes:
+    """All of a file; ValueError if it has more than `most` bytes, or is a pipe or a device, which may have no end."""
+    with open(path, "rb", opener=_without_waiting) as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise ValueError("this is not a regular file")
+        if about.st_size > most:
+            raise ValueError(f"it has {about.st_size} bytes, more than {most}")
+        return file.read(most)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a named pipe would wait for its writer
+
+
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Put the data in the place of the file, all of it or, if anything fails, none."""
+    """Put the data in the place of the file, all of it or, if anything fails, none.
+
+    If only the last step fails, which makes the file outlast a loss of power, the file is there and OSError is raised.
+    """
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
@@ -26,13 +45,21 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         if target.exists():
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
-    except BaseException:
+        _settle(target.parent)
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.errno is not None:  # a full disk does not say whose file it cut short
+            raise OSError(error.errno, os.strerror(error.errno), os.fspath(path)) from error
         raise
-    with suppress(OSError):  # some systems cannot open a folder
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+
+
+def _settle(folder: Path) -> None:
+    """Have the names in a folder written to the disk."""
+    if os.name == "nt":  # cannot open a folder
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

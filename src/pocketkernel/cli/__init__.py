@@ -16,7 +16,7 @@ from pocketkernel import __doc__ as summary
 from pocketkernel.cli import certify, demo, inspect, predict, run
 from pocketkernel.cli.errors import UsageError, describe, quietly
 from pocketkernel.cli.options import INPUT
-from pocketkernel.evaluate.run import READER
+from pocketkernel.evaluate.ahead import READER
 from pocketkernel.stream.files import STDIN
 
 VERBS: tuple[ModuleType, ...] = (run, predict, inspect, certify, demo)

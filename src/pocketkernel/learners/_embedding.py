@@ -5,6 +5,7 @@ from typing import Any
 from pocketkernel import _core
 from pocketkernel.learners._base import OnlineKernelClassifier, Scores
 from pocketkernel.learners._recipe import Recipe
+from pocketkernel.model_file import Contents
 
 
 def core_of(learner: OnlineKernelClassifier) -> _core.Learner:
@@ -25,6 +26,11 @@ def raw_scores(learner: OnlineKernelClassifier, X: Any) -> Scores:
 def room_for_scores(learner: OnlineKernelClassifier, rows: int) -> Scores:
     """An array that such scores fit into."""
     return learner._room_for_scores(rows)
+
+
+def contents_of(learner: OnlineKernelClassifier) -> Contents:
+    """What a model file of the learner holds, for those who add to it."""
+    return learner._contents({})
 
 
 def to_bytes(learner: OnlineKernelClassifier, extra: dict[str, Any]) -> bytes:

@@ -58,6 +58,10 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
 
     def _to_bytes(self, extra: dict[str, Any]) -> bytes:
         """`to_bytes` with JSON of whoever wraps the estimator."""
+        return model_file.encode(self._contents(extra))
+
+    def _contents(self, extra: dict[str, Any]) -> Contents:
+        """What a file of this estimator holds."""
         name = type(self).__name__
         if library_class(type(self)) is not type(self):
             raise TypeError(
@@ -68,7 +72,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         parameters = {name: self._written(name, value) for name, value in self.get_params(deep=False).items()}
         return self._pack(parameters, extra)
 
-    def _pack(self, parameters: dict[str, Any], extra: dict[str, Any]) -> bytes:
+    def _pack(self, parameters: dict[str, Any], extra: dict[str, Any]) -> Contents:
         names = getattr(self, "feature_names_in_", None)
         model = {
             "estimator": library_class(type(self)).__name__,
@@ -79,7 +83,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
             "n_features": self._recipe.features,
             "extra": extra,
         }
-        return model_file.encode(Contents(model, self._core.save()))
+        return Contents(model, self._core.save())
 
     def _written(self, name: str, value: Any) -> Any:
         """A parameter as JSON."""
@@ -178,7 +182,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         if "_core" in state:
             state = {name: value for name, value in state.items() if name not in _LEARNED}
-            state["_model"] = self._pack({}, {})
+            state["_model"] = model_file.encode(self._pack({}, {}))
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from pocketkernel.cli.options import (
     source_of,
 )  # fmt: skip
 from pocketkernel.cli.show import err, print_json
-from pocketkernel.evaluate.run import learner_class
+from pocketkernel.evaluate.job import learner_class
 from pocketkernel.kernels import Gaussian
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.cli._two_classes import read_two_classes
