@@ -30,10 +30,11 @@ from pocketkernel._core import fill_row
 from pocketkernel._files import write_atomically
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._alone import alone
-from pocketkernel.learners._base import OnlineKernelClassifier, whole_number
+from pocketkernel.learners._base import OnlineKernelClassifier, checked_weights, whole_number
 from pocketkernel.learners._certificate import Certificate
 from pocketkernel.learners._persistent import is_plain, plausible
 from pocketkernel.learners._plan import Plan
+from pocketkernel.learners._rows import is_sequence_of_labels
 from pocketkernel.model_file import Contents, ModelFileError
 
 try:
@@ -115,7 +116,7 @@ class _Stream(base.MiniBatchClassifier):
 
         If a row is refused, none is learned.
         """
-        values, labels = _columns(X), list(y)
+        values, labels = _columns(X), _labels(y)
         if len(labels) != len(X):
             raise ValueError(f"X has {len(X)} rows but y has {len(labels)} labels: give one label per row.")
         if labels:
@@ -944,8 +945,9 @@ def _numbers(x: Any) -> Values:
 
 def _number(name: Hashable, value: Any) -> float:
     """The value of a feature as a finite float, or an error that names the feature."""
+    is_odd = isinstance(value, str | bytes | np.datetime64 | np.timedelta64) or getattr(value, "ndim", 0) != 0
     try:
-        number = math.nan if isinstance(value, str | bytes) else float(value)
+        number = math.nan if is_odd or value is np.ma.masked else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
@@ -956,20 +958,27 @@ def _number(name: Hashable, value: Any) -> float:
     return number
 
 
+def _labels(y: Any) -> list[Hashable]:
+    """Labels of a Series, a list or an array of one dimension: a frame would give its names, a set any order."""
+    if not is_sequence_of_labels(y):
+        raise ValueError(f"y is of type {type(y).__name__}, {short(y)}: give a pandas Series or a list of labels.")
+    return list(y)
+
+
 def _check_label(y: Hashable) -> None:
-    if y is None or y != y:  # noqa: PLR0124  (NaN)
+    if y is None or y is np.ma.masked or y != y:  # noqa: PLR0124  (NaN)
         raise ValueError(f"y={y!r} is not a label: learn only rows whose label is known.")
 
 
 def _weights(w: Any, count: int) -> Floats | None:
     """Weights of rows, None if all are 1; or an error."""
     try:
-        weights = np.broadcast_to(np.asarray(w, dtype=np.float64), count)
-    except (TypeError, ValueError):
-        weights = np.array([math.nan])
-    if not np.all((weights >= 0) & (weights <= 1e9)):
+        weights = checked_weights(w, count)
+    except ValueError:
+        weights = None
+    if weights is None or not np.all((weights >= 0) & (weights <= 1e9)):
         raise ValueError(f"w={short(w)} is out of range: a weight is a number from 0 to 1e9.")
-    return None if np.all(weights == 1.0) else np.ascontiguousarray(weights)
+    return None if np.all(weights == 1.0) else weights
 
 
 def _columns(X: Any) -> Values:
