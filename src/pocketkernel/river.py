@@ -966,7 +966,7 @@ def _labels(y: Any) -> list[Hashable]:
 
 
 def _check_label(y: Hashable) -> None:
-    if y is None or y is np.ma.masked or y != y:  # noqa: PLR0124  (NaN)
+    if y is None or isinstance(y, np.ma.MaskedArray) or y != y:  # noqa: PLR0124  (NaN)
         raise ValueError(f"y={y!r} is not a label: learn only rows whose label is known.")
 
 

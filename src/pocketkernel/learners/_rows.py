@@ -312,10 +312,10 @@ def check_labels(y: Any, name: str = "y") -> Array:
     refuse_odd_numbers(name, y)
     if y.dtype.kind == "c":
         raise ValueError(f"{name} holds complex numbers: labels are real numbers, or text.")
-    y = column_or_1d(y, warn=True)
-    if y.dtype == object:
-        _check_objects(y.tolist(), name)
-    return y  # type: ignore[no-any-return]
+    labels: Array = column_or_1d(y, warn=True)
+    if labels.dtype == object:
+        _check_objects(labels.tolist(), name)
+    return labels
 
 
 def _check_objects(labels: list[Any], name: str) -> None:
@@ -335,7 +335,7 @@ def is_sequence_of_labels(y: Any) -> bool:
     """Whether iterating over y gives its labels and nothing else, seen at a glance; of an array, by its own type."""
     kind = type(y)
     if kind is np.ndarray:
-        return y.ndim == 1 and y.dtype.kind not in "mMcV"  # type: ignore[no-any-return]
+        return bool(y.ndim == 1 and y.dtype.kind not in "mMcV")
     if kind is list or kind is tuple:
         return True
     libraries = (get_pandas(), get_polars())
