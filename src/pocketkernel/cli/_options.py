@@ -67,9 +67,9 @@ class Reading:
         Names of the columns of a table without a header, or the keys to read from JSON lines (otherwise those that most
         of the first lines have).
     max_categories
-        So many categories of a column have a place of their own.
+        So many categories of a column have a place of their own; at most 65,536.
     hash_width
-        Places that further categories share by hashing; with 0 they share those of the first.
+        Places that further categories share by hashing, at most 65,536; with 0 they share those of the first.
     missing
         Without a value: stop, or take the mean so far and note it in a further column.
     on_error
