@@ -9,7 +9,7 @@ For each memory: mistakes of the advised learner on the whole permutation, and t
 in no more bytes, that is every candidate of the advice in every memory of the advice, learned to the end. The advice
 holds if the first is at most 10 % more. The last columns check what was to be expected on the rows to come.
 With --others a learner is stopped after 50,000 rows if it made twice as many mistakes as PocketClassifier did in the
-same bytes. Data: $POCKETKERNEL_DATA, then the cache of `pocketkernel data`.
+same bytes. Data: $POCKETKERNEL_DATA, then the cache of `pocketkernel lab data`.
 """
 
 import argparse
@@ -17,12 +17,12 @@ import time
 
 import numpy as np
 
-from pocketkernel.experiments.data import load, locate
-from pocketkernel.experiments.published import NAMES
+from pocketkernel.lab.catalogue import NAMES
+from pocketkernel.lab.experiments.data import load, locate
+from pocketkernel.lab.theory import advise
+from pocketkernel.lab.theory._trials import Candidate
+from pocketkernel.lab.theory.advice import in_units
 from pocketkernel.report import Column, Table
-from pocketkernel.theory import advise
-from pocketkernel.theory._trials import Candidate
-from pocketkernel.theory.advice import in_units
 
 MEMORIES = (1 << 12, 1 << 16, 1 << 20)
 LIMIT = 1.1

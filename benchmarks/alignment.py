@@ -6,7 +6,7 @@
 
 G1 of the paper: the two complexities, kernel alignment A and least loss L*, are far below T on data that can be learned
 in little memory. The paper prints proxies of both, each of one run of its own learner, for the best kernel; here A is
-exact and L* is enclosed. Data: $POCKETKERNEL_DATA, then the cache of `pocketkernel data`.
+exact and L* is enclosed. Data: $POCKETKERNEL_DATA, then the cache of `pocketkernel lab data`.
 """
 
 import argparse
@@ -16,13 +16,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from pocketkernel.experiments.data import load, locate
-from pocketkernel.experiments.published import NAMES, published
+from pocketkernel._threads import allowed_threads
 from pocketkernel.kernels import PAPER_KERNELS
-from pocketkernel.learners._threads import allowed_threads
+from pocketkernel.lab.catalogue import NAMES
+from pocketkernel.lab.experiments.data import load, locate
+from pocketkernel.lab.experiments.published import published
+from pocketkernel.lab.theory import RunningAlignment, best_in_ball, kernel_alignment
+from pocketkernel.lab.theory._pairs import BLOCK, TILE
 from pocketkernel.report import Column, Table
-from pocketkernel.theory import RunningAlignment, best_in_ball, kernel_alignment
-from pocketkernel.theory._pairs import BLOCK, TILE
 
 U = 20.0  # the root of B = 400
 MOST_ROWS = 10_000  # for L*

@@ -16,7 +16,7 @@ from river import linear_model
 from sklearn.linear_model import SGDClassifier
 
 from pocketkernel import MOMDS, MulticlassMOMDS
-from pocketkernel import river as pocketriver
+from pocketkernel.river import KernelClassifier
 from speed import in_rotation
 
 B, FEATURES = 100, 10
@@ -36,10 +36,10 @@ def learned(rows: int) -> MOMDS:
     return MOMDS(budget=B, random_state=0).partial_fit(X, y, classes=CLASSES)
 
 
-def learned_river(rows: int) -> pocketriver.MOMDS:
+def learned_river(rows: int) -> KernelClassifier:
     """The same, behind River's API."""
     X, y = stream(rows)
-    model = pocketriver.MOMDS(budget=B, width=FEATURES, seed=0)
+    model = KernelClassifier(MOMDS(budget=B), width=FEATURES, seed=0)
     model.learn_many(pd.DataFrame(X, columns=names()), pd.Series(y))
     return model
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-NAMES = ("mushrooms", "phishing", "magic04", "a9a", "w8a", "SUSY", "ijcnn1", "cod-rna")
 HERE = Path(__file__).resolve().parent
 
 

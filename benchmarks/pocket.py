@@ -16,10 +16,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from datasets import NAMES, load, load_sparse, missing
-from pocketkernel import MOMDH, MOMDS, PocketClassifier, Raker
-from pocketkernel.experiments.compare import PEERS, Task
-from pocketkernel.stream import known_kernel
+from datasets import load, load_sparse, missing
+from pocketkernel import MOMDS, PocketClassifier
+from pocketkernel.evaluate.roster import ROSTER
+from pocketkernel.lab.catalogue import NAMES
+from pocketkernel.lab.experiments.contestants import PEERS, Task
+from pocketkernel.stream import known_kernel, permutation
 
 LIMITS = {
     "mushrooms": 0.36, "phishing": 6.0, "magic04": 14.9, "a9a": 15.5, "w8a": 1.70, "SUSY": 21.0, "ijcnn1": 3.2,
@@ -35,7 +37,7 @@ def rows_of(name: str, seed: int):
     """A data set in the order of a permutation, in float32: dense, or CSR where most values are zero."""
     X, y = load_sparse(name)
     X = load(name)[0].astype(np.float32) if X.nnz > DENSE_FROM * np.prod(X.shape) else X.astype(np.float32)
-    order = np.random.default_rng(seed).permutation(len(y))
+    order = permutation(len(y), seed=seed)
     return X[order], y[order]
 
 
@@ -61,10 +63,8 @@ def stream(model, X, y):
 def contestants(name: str, rows: int, features: int, memory: int) -> Iterator[tuple[str, Callable, int, int]]:
     """Name, maker by seed, rows (0 for all) and permutations (0 for all)."""
     common = {"memory": memory, "n_jobs": 1}
-    yield "PocketClassifier", lambda seed: PocketClassifier(random_state=seed, **common), 0, 0
-    yield "M-OMD-S", lambda seed: MOMDS(random_state=seed, **common), 0, 0
-    yield "M-OMD-H", lambda seed: MOMDH(random_state=seed, horizon=rows, **common), 0, 0
-    yield "Raker", lambda seed: Raker(random_state=seed, **common), 0, 0
+    for key in ("pocket", "momds", "momdh", "raker"):
+        yield ROSTER[key].name, lambda seed, one=ROSTER[key]: one.make(rows=rows, random_state=seed, **common), 0, 0
     least = least_bytes(features)
     yield "linear online", lambda seed: PocketClassifier(memory=least, random_state=seed, n_jobs=1), 0, 0
     for key, most in SLOW_ROWS.items():
@@ -214,7 +214,7 @@ def cost(names: list[str], permutations: int) -> bool:
     print("|---|--:|--:|--:|")
     for name in [name for name in ("cod-rna", "a9a") if name in names]:
         X, y = load(name)
-        order = np.random.default_rng(0).permutation(len(y))[: 2 * rows]
+        order = permutation(len(y), seed=0)[: 2 * rows]
         X, y = X[order].astype(np.float32), y[order]
         models = {
             "momds": MOMDS(budget=400, random_state=0, n_jobs=1),

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from datasets import load, load_sparse, missing
 from pocketkernel import MOMDH, MOMDS, LKMBooks, Raker, _core
+from pocketkernel.stream import permutation
 
 B = 400
 TURNS = 9
@@ -33,7 +34,7 @@ def streams(rows: int) -> Iterator[tuple[str, object, np.ndarray]]:
             print(f"{name} left out: {reason}")
             continue
         X, y = loader(data_set)
-        order = np.random.default_rng(0).permutation(len(y))[: 2 * rows]
+        order = permutation(len(y), seed=0)[: 2 * rows]
         yield name, X[order], y[order]
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2 * rows, 64))

@@ -12,14 +12,16 @@ import argparse
 import numpy as np
 from joblib import Parallel, delayed
 
-from datasets import NAMES, load, missing
+from datasets import load, missing
 from pocketkernel import MOMDS
+from pocketkernel.lab.catalogue import NAMES
+from pocketkernel.stream import permutation
 
 STORAGES = (None, "float16", "bfloat16")
 
 
 def mistakes(X: np.ndarray, y: np.ndarray, seed: int, **parameters: object) -> float:
-    order = np.random.default_rng(seed).permutation(len(y))
+    order = permutation(len(y), seed=seed)
     model = MOMDS(random_state=seed, **parameters)
     scores = model.predict_then_learn(X[order], y[order], classes=[-1, 1])
     return float(100 * np.mean((scores >= 0) != (y[order] > 0)))

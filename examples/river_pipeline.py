@@ -6,7 +6,8 @@ python examples/river_pipeline.py
 from river import datasets, evaluate, linear_model, metrics, preprocessing
 from river.datasets import synth
 
-from pocketkernel.river import MOMDS
+from pocketkernel import MOMDS
+from pocketkernel.river import KernelClassifier
 
 STREAMS = {
     "Phishing": (datasets.Phishing(), 9),
@@ -18,9 +19,10 @@ print(f"{'stream':<12}{'logistic':>10}{'kernels':>10}{'bytes':>8}   favourite ke
 for name, (stream, width) in STREAMS.items():
     rows = list(stream)
     accuracy = []
-    for classifier in (linear_model.LogisticRegression(), MOMDS(memory="32KiB", width=width, seed=0)):
+    kernels = KernelClassifier(MOMDS(memory="32KiB"), width=width, seed=0)
+    for classifier in (linear_model.LogisticRegression(), kernels):
         model = preprocessing.StandardScaler() | classifier
         accuracy.append(evaluate.progressive_val_score(rows, model, metrics.Accuracy()).get())
-    learner = model["MOMDS"]
+    learner = model["KernelClassifier"].learner_
     width_of = (0.25, 1, 4, 16, 64)[int(learner.kernel_weights_.argmax())]
     print(f"{name:<12}{accuracy[0]:>10.1%}{accuracy[1]:>10.1%}{learner.nbytes:>8}   Gaussian of width {width_of}")

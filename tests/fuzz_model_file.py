@@ -21,8 +21,8 @@ from safetensors.numpy import save as save_safetensors
 from scipy import sparse
 
 from discover import ESTIMATORS, small
-from pocketkernel import Gaussian, Laplacian, Linear, ModelFileError, Polynomial, _core, model_file, river
-from pocketkernel.learners._persistent import plausible
+from pocketkernel import Gaussian, Laplacian, Linear, ModelFileError, Polynomial, _core, learners, model_file, river
+from pocketkernel.learners import plausible
 
 MOST_MEMORY = 2**28  # bytes beyond what the process has at the start
 LONGEST = 20.0  # seconds for one case
@@ -70,25 +70,25 @@ MODELS = [
 
 def make_river(class_):
     """A stream with names, labels and collisions."""
-    model = class_(seed=1, width=3, **{"horizon": 300} if class_.__name__ == "LKMBooks" else {})
+    model = river.KernelClassifier(small(class_, random_state=None), seed=1, width=3)
     for row, y in zip(*rows(4), strict=True):
         model.learn_one(dict(zip("abcd", row.tolist(), strict=True)), "no" if y < 0 else "yes")
     return model.to_bytes()
 
 
-MODELS += [make_river(getattr(river, name)) for name in river.__all__]
+MODELS += [make_river(class_) for class_ in ESTIMATORS]
 
 
 def load(data):
     contents = model_file.decode(data, plausible)
     if contents.model.get("extra"):
-        stream = river.restored(contents)
-        stream._model.set_params(n_jobs=None)
-        label = next(iter(stream._places), True)
+        stream = river.restored(*learners.restored(contents))
+        stream.learner_.set_params(n_jobs=None)
+        label = next(iter(stream._labels.places), True)
         for x in ({"a": 1.0, "d": 2.0}, {"new": 0.5}):
             stream.predict_one(x)
             stream.learn_one(x, label)
-        return stream._model
+        return stream.learner_
     name = contents.model.get("estimator")
     class_ = next((c for c in ESTIMATORS if c.__name__ == name), ESTIMATORS[0])
     return class_.from_bytes(data)

@@ -9,10 +9,10 @@ from sklearn.exceptions import NotFittedError
 import pocketkernel
 from discover import ESTIMATORS, small
 from pocketkernel import MOMDH, MOMDS, Gaussian, gaussians
-from pocketkernel.bounds import Bound, theorem_3, theorem_3_delta
-from pocketkernel.learners._certificate import Guarantee
+from pocketkernel.certificate import Bound, Guarantee, theorem_3_delta
+from pocketkernel.lab.bounds import theorem_3
+from pocketkernel.lab.theory import best_in_ball
 from pocketkernel.stream import known_kernel
-from pocketkernel.theory import best_in_ball
 
 
 def stream(rows=400, **given):
@@ -159,7 +159,7 @@ def test_a_learner_can_bring_a_theorem_of_its_own():
 
 def test_river_has_it():
     river = pytest.importorskip("pocketkernel.river")
-    model = river.MOMDS(budget=8, width=2, seed=0)
+    model = river.KernelClassifier(MOMDS(budget=8), width=2, seed=0)
     with pytest.raises(AttributeError, match="has not learned anything"):
         model.certificate()
     X, y = stream(50)

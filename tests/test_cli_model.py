@@ -167,14 +167,9 @@ def test_inspect_raker(tmp_path, capsys):
     assert "frequencies" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("kind", ["png", "svg"])
-def test_a_picture(trained, tmp_path, capsys, kind):
-    assert main(["inspect", str(trained), "--picture", f"weights.{kind}"]) == 0
-    data = (tmp_path / f"weights.{kind}").read_bytes()
-    if kind == "svg":
-        assert "gaussian 16" in "".join(ET.fromstring(data).itertext())
-    else:
-        assert data.startswith(b"\x89PNG")
+def test_a_picture(trained, tmp_path, capsys):
+    assert main(["inspect", str(trained), "--picture", "weights.svg"]) == 0
+    assert "gaussian 16: 0." in "".join(ET.fromstring((tmp_path / "weights.svg").read_bytes()).itertext())
     assert main(["inspect", str(trained), "--picture", "weights.txt"]) == 2
     assert "does not end in" in capsys.readouterr().err
 

@@ -331,7 +331,7 @@ def test_a_set_of_classes_has_no_order_and_needs_none():
 
 def river_model():
     river = pytest.importorskip("pocketkernel.river", reason="River is not installed")
-    model = river.MOMDS(width=4, budget=10, seed=1)
+    model = river.KernelClassifier(MOMDS(budget=10), width=4, seed=1)
     for k in range(20):
         model.learn_one({"a": float(k % 3), "b": 1.0}, "no" if k % 2 else "yes")
     return model

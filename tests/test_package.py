@@ -1,4 +1,4 @@
-"""The shape of the house: what is shipped, who imports whom, and that both languages have the same parts."""
+"""The shape of the house: what is shipped, and that both languages have the same parts."""
 
 import ast
 import importlib.resources
@@ -62,55 +62,6 @@ def test_the_stub_names_what_the_module_has():
             members |= {n.target.id for n in node.body if isinstance(n, ast.AnnAssign)}
             there = {name for name in dir(getattr(_core, node.name)) if not name.startswith("__")}
             assert members - {"__init__"} == there, node.name
-
-
-# ---- imports --------------------------------------------------------------------------------------------------------
-
-
-def module_name(path):
-    parts = ("pocketkernel", *path.relative_to(PACKAGE).with_suffix("").parts)
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def imports(path, known):
-    """Modules of the package that a file imports, anywhere in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith("pocketkernel"))
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are written out in full"
-            if node.module and node.module.split(".")[0] == "pocketkernel":
-                for alias in node.names:
-                    whole = f"{node.module}.{alias.name}"
-                    yield whole if whole in known else node.module
-
-
-def test_imports_form_a_dag():
-    known = {module_name(path) for path in MODULES} | {"pocketkernel._core"}
-    graph = {module_name(path): set(imports(path, known)) for path in MODULES}
-    list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
-    assert any(graph.values())
-
-
-# The house of STYLE.md: stream -> learners -> evaluate -> report. A module may import those of its rank or before.
-RANKS = [
-    "kernels losses bounds memory model_file _core _files _optional",
-    "stream learners loading river",
-    "evaluate theory",
-    "report",
-    "experiments",
-    "cli",
-]
-
-
-def test_data_flows_one_way():
-    rank = {name: n for n, names in enumerate(RANKS) for name in names.split()}
-    known = {module_name(path) for path in MODULES} | {"pocketkernel._core"}
-    for path in MODULES:
-        here = module_name(path).split(".")
-        for there in (name.split(".") for name in imports(path, known)):
-            if len(here) > 1 and len(there) > 1 and here[1] in rank and there[1] in rank:
-                assert rank[there[1]] <= rank[here[1]], f"{'.'.join(here)} imports {'.'.join(there)}"
 
 
 # ---- the same parts in both languages -------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import pytest
 from scipy import sparse
 
 import streams
-from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
-from pocketkernel.learners import _base, _threads
+from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker, _threads
+from pocketkernel.learners import _base
 
 X, Y = streams.rings(400, d=5)
 WIDE, WIDE_Y = streams.sparse_numbers(400, d=70)

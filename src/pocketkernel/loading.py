@@ -1,19 +1,15 @@
 """Reading model files of every kind."""
 
 import os
-import reprlib
 from typing import Any
 
 from pocketkernel import learners, model_file
-from pocketkernel.learners._base import OnlineKernelClassifier
-from pocketkernel.learners._persistent import plausible
-from pocketkernel.model_file import ModelFileError
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The estimator that its `save` wrote to a file; it goes on exactly where that one was.
 
-    What a class of `pocketkernel.river` saved comes back as that class.
+    A model of `pocketkernel.river` comes back as one.
 
     Nothing in a file is run, and one that is truncated, damaged, edited, foreign or of a newer version is refused with
     a `ModelFileError` that says so.
@@ -32,13 +28,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     True
     """
     with model_file.naming(path):
-        contents = model_file.read(path, plausible)
-        if contents.model.get("extra"):
-            from pocketkernel import river  # noqa: PLC0415  (an optional dependency)
+        learner, extra = learners.restored(model_file.read(path, learners.plausible))
+        if not extra:
+            return learner
+        from pocketkernel import river  # noqa: PLC0415  (an optional dependency)
 
-            return river.restored(contents)
-        name = contents.model.get("estimator")
-        if name not in learners.__all__:
-            raise ModelFileError(f"the model file holds an unknown estimator, {reprlib.repr(name)}.")
-        class_: type[OnlineKernelClassifier] = getattr(learners, name)
-        return class_._from_contents(contents)
+        return river.restored(learner, extra)

@@ -210,6 +210,13 @@ def _sha256(metadata: dict[str, str], state: bytes) -> str:
     return digest.hexdigest()
 
 
+def is_plain(value: Any) -> bool:
+    """Whether a file can hold the value as it is: None, a string, a finite number that fits into 64 bits."""
+    if type(value) is int:
+        return -(2**63) <= value < 2**64
+    return value is None or type(value) in (bool, str) or (type(value) is float and value - value == 0)
+
+
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 

@@ -8,33 +8,18 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import cyclopts
 
 from pocketkernel import __doc__ as summary
-from pocketkernel.cli import (
-    advise,
-    alignment,
-    certify,
-    compare,
-    data,
-    demo,
-    inspect,
-    paper,
-    predict,
-    regret,
-    run,
-    theory,
-)
-from pocketkernel.cli._errors import UsageError, describe, quietly
-from pocketkernel.cli._options import INPUT
+from pocketkernel.cli import certify, demo, inspect, predict, run
+from pocketkernel.cli.errors import UsageError, describe, quietly
+from pocketkernel.cli.options import INPUT
 from pocketkernel.evaluate.run import READER
 from pocketkernel.stream.files import STDIN
 
-VERBS: tuple[ModuleType, ...] = (
-    run, predict, inspect, advise, certify, compare, alignment, regret, data, paper, theory, demo,
-)  # fmt: skip
+VERBS: tuple[ModuleType, ...] = (run, predict, inspect, certify, demo)
 CONFIG = "pocketkernel.toml"
 EPILOGUE = f"""Defaults for the options are read from --config FILE, or else from {CONFIG} in this folder, if it is
 there. It has a table for each verb, such as `[run]` with `memory = "64KiB"`.
@@ -42,15 +27,32 @@ there. It has a table for each verb, such as `[run]` with `memory = "64KiB"`.
 Exit codes: 0 done, 1 something is wrong with a file, 2 with the command, 130 interrupted."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+class Branch(NamedTuple):
+    """Further verbs under a name, which are imported when they are used.
+
+    Attributes
+    ----------
+    name : str
+    app : str
+        A cyclopts App of that name, as "module:attribute".
+    help : str
+        A line about it.
+    """
+
+    name: str
+    app: str
+    help: str
+
+
+def main(argv: Sequence[str] | None = None, branches: Sequence[Branch] = ()) -> int:
     """Run the command line `argv`, or that of the process if it is None, and return the exit code."""
     tokens = list(sys.argv[1:] if argv is None else argv)
     with quietly() as end:
         path, tokens = _config_of(tokens)
-        app = make_app()
+        app = make_app(branches)
         tokens = [INPUT if token == STDIN else token for token in tokens]  # cyclopts takes - for an option
         if path is not None:
-            app.config = (cyclopts.config.Dict(_read(path, app), source=str(path)),)
+            app.config = (cyclopts.config.Dict(_read(path, branches), source=str(path)),)
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     if end.error is not None:
         message = describe(end.error)
@@ -68,8 +70,8 @@ def _leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def make_app() -> cyclopts.App:
-    """The command with all its verbs."""
+def make_app(branches: Sequence[Branch] = ()) -> cyclopts.App:
+    """The command with all its verbs and branches."""
     app = cyclopts.App(
         name="pocketkernel",
         help=summary,
@@ -84,6 +86,8 @@ def make_app() -> cyclopts.App:
         name = module.__name__.rpartition(".")[2]
         verb: Any = getattr(module, name)
         app.command(verb, name=name)
+    for branch in branches:
+        app.command(branch.app, name=branch.name, help=branch.help)
     return app
 
 
@@ -101,14 +105,14 @@ def _config_of(tokens: list[str]) -> tuple[Path | None, list[str]]:
     return (Path(CONFIG) if Path(CONFIG).is_file() else None), tokens
 
 
-def _read(path: Path, app: cyclopts.App) -> dict[str, Any]:
+def _read(path: Path, branches: Sequence[Branch]) -> dict[str, Any]:
     try:
         config = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is no TOML: {error}.") from None
     except FileNotFoundError:
         raise UsageError(f"{path} does not exist.") from None
-    verbs = [module.__name__.rpartition(".")[2] for module in VERBS]
+    verbs = [module.__name__.rpartition(".")[2] for module in VERBS] + [branch.name for branch in branches]
     for name, table in config.items():
         if name not in verbs or not isinstance(table, dict):
             raise UsageError(f"{path}: {name} is unknown: use a table for a verb, one of {', '.join(verbs)}.")

@@ -5,11 +5,12 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, PocketClassifier, Raker, gaussians
+from pocketkernel import Gaussian
 from pocketkernel.evaluate import Majority, OnlineLinear, Progress, progressive
+from pocketkernel.evaluate.roster import ROSTER
+from pocketkernel.kernels import PAPER_KERNELS
 from pocketkernel.stream import digits, known_kernel
 
-KERNELS = gaussians([0.25, 1, 4, 16, 64])
 FRAMES = 100
 SMALLEST_BLOCK = 100
 """A stream is shown in so many blocks, unless they would be smaller than this."""
@@ -32,7 +33,7 @@ def handwriting(seed: int) -> Stream:
 
 def generated(rows: int, seed: int) -> Stream:
     """Make the stream whose best kernel is known."""
-    kernel = KERNELS[1]
+    kernel = PAPER_KERNELS[1]
     title = f"stream made by a Gaussian of width {kernel.width:g}"
     return Stream(title, *known_kernel(rows, width=kernel.width, seed=seed), kernel)
 
@@ -65,15 +66,13 @@ class Contestant:
 
 
 def contestants(stream: Stream, memory: str, seed: int) -> list[Contestant]:
-    """PocketClassifier, the paper's learners, the baselines. Learners that plan for a number of rounds are told it."""
-    common: dict[str, Any] = {"kernels": KERNELS, "memory": memory, "random_state": seed}
+    """PocketClassifier, the paper's learners, the baselines."""
     rounds = len(stream.y)
     everyone = [
-        Contestant("PocketClassifier", PocketClassifier(memory=memory, random_state=seed), "frequencies"),
-        Contestant("M-OMD-S", MOMDS(**common), "rows"),
-        Contestant("M-OMD-H", MOMDH(horizon=rounds, **common), "rows per kernel"),
-        Contestant("LKMBooks", LKMBooks(horizon=rounds, **common), "rows"),
-        Contestant("Raker", Raker(**common), "frequencies"),
+        *(
+            Contestant(one.name, one.make(rows=rounds, memory=memory, random_state=seed), one.counts)
+            for one in ROSTER.values()
+        ),
         Contestant("linear model", OnlineLinear()),
         Contestant("always the majority", Majority()),
     ]

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter
 
-from pocketkernel.cli._show import print_json
+from pocketkernel.cli.show import print_json
 from pocketkernel.evaluate.pipeline import load_with_pipeline
 from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
 

@@ -8,8 +8,8 @@ from rich.live import Live
 
 from pocketkernel.cli import _demo_view as view
 from pocketkernel.cli._contest import FRAMES, Contestant, Stream, contestants, generated, handwriting
-from pocketkernel.cli._errors import UsageError
-from pocketkernel.cli._options import Seed, at_least
+from pocketkernel.cli.errors import UsageError
+from pocketkernel.cli.options import Seed, at_least
 from pocketkernel.memory import parse_bytes
 
 Rows = Annotated[int, Parameter(validator=at_least(1))]

@@ -9,12 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from pocketkernel import model_file
-from pocketkernel.cli._show import out, print_json
 from pocketkernel.cli._watch import bar, promised_bytes
+from pocketkernel.cli.show import out, print_json
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.evaluate.record import kernel_names
 from pocketkernel.evaluate.run import plain_label
-from pocketkernel.report.weights import write_weights
+from pocketkernel.report import Chart, Series, write_picture
 
 
 def inspect(
@@ -27,7 +27,7 @@ def inspect(
     model
         Folder of a run, or a model file.
     picture
-        Draw the weights into this .png, .svg or .pdf file. Needs matplotlib.
+        Draw the weights into this .svg file.
     json
         Print everything as one JSON document.
     """
@@ -35,12 +35,19 @@ def inspect(
     learner = getattr(learner, "_model", learner) if not hasattr(learner, "diagnostics_") else learner
     found = facts(learner, pipeline, file)
     if picture is not None:
-        names, weights = zip(*((kernel["kernel"], kernel["weight"]) for kernel in found["kernels"]), strict=True)
-        write_weights(picture, names, weights, title=f"{found['learner']}, {found['rows']:,} rows")
+        write_picture(chart_of(found), picture)
     if json:
         print_json(found | ({} if picture is None else {"picture": str(picture)}))
     else:
         _show(out(), found)
+
+
+def chart_of(found: dict[str, Any]) -> Chart:
+    """The weights as a bar, one part for each kernel."""
+    weights = {one["kernel"]: one["weight"] for one in found["kernels"]}
+    parts = [Series(f"{name}: {weight:.3f}", [found["rows"]], [weight]) for name, weight in weights.items()]
+    title = f"Kernel weights of {found['learner']}"
+    return Chart(title, tuple(parts), x_label="rows", y_label="weight", y_unit="percent", stacked=True)
 
 
 def facts(model: Any, pipeline: Pipeline | None, file: Path) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import Annotated, Any, TextIO
 import numpy as np
 from cyclopts import Parameter
 
-from pocketkernel.cli._options import File, Format, at_least, source_of
+from pocketkernel._scores import labels_of
+from pocketkernel.cli.options import File, Format, at_least, source_of
 from pocketkernel.evaluate.pipeline import load_with_pipeline
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.model_file import ModelFileError
@@ -75,7 +76,7 @@ def predict(
 def _answers(learner: Any, X: Any, proba: bool) -> tuple[list[str], list[list[float]]]:
     """Labels and numbers of some rows."""
     scores = learner.decision_function(X)
-    labels = [plain_label(label) for label in learner._labels(scores).tolist()]
+    labels = [plain_label(label) for label in labels_of(scores, learner.classes_).tolist()]
     numbers = learner.predict_proba(X) if proba else scores
     return labels, np.reshape(numbers, (len(labels), -1)).tolist()
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from pocketkernel.cli._errors import describe
-from pocketkernel.cli._options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
-from pocketkernel.cli._show import err, print_json
-from pocketkernel.cli._show import out as out_console
 from pocketkernel.cli._watch import Watch, panel, promised_bytes
+from pocketkernel.cli.errors import describe
+from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
+from pocketkernel.cli.show import err, print_json
+from pocketkernel.cli.show import out as out_console
 from pocketkernel.evaluate import Job, Record, Run, run_job
 from pocketkernel.evaluate.pipeline import MODEL, PIPELINE
 from pocketkernel.evaluate.record import kernel_names

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pocketkernel._scores import labels_of
+
 
 class Model(Protocol):
     """What can be evaluated."""
@@ -127,8 +129,7 @@ def follow(
         scores = model.predict_then_learn(X, y, classes=labels if first else None)
         seconds += perf_counter() - began
         first = False
-        places = (scores >= 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
-        wrong = int(np.count_nonzero(labels[places] != y))
+        wrong = int(np.count_nonzero(labels_of(scores, labels) != y))
         rows += len(scores)
         mistakes += wrong
         yield Progress(rows, mistakes, len(scores), wrong, seconds, scores)

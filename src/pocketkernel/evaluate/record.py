@@ -21,11 +21,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from pocketkernel import _core
 from pocketkernel._files import write_atomically
+from pocketkernel._level import level
 from pocketkernel._optional import optional
 from pocketkernel.evaluate.progressive import Progress
-from pocketkernel.learners._recipe import LEVEL_VARIABLE
 from pocketkernel.memory import parse_bytes
 
 Integers = npt.NDArray[np.int64]
@@ -351,7 +350,7 @@ def settings_of(
             "python": platform.python_version(),
             "numpy": np.__version__,
         },
-        "level": os.environ.get(LEVEL_VARIABLE) or _core.levels()[-1],
+        "level": level(),
         "platform": platform.platform(),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -33,7 +33,7 @@ from pocketkernel._files import write_atomically
 from pocketkernel.evaluate.pipeline import MODEL, PIPELINE, Pipeline, ready
 from pocketkernel.evaluate.progressive import Progress, follow
 from pocketkernel.evaluate.record import Record, Recorder, settings_of
-from pocketkernel.stream import SCALERS, Block, Scaler, Stream, gather, open_stream
+from pocketkernel.stream import SCALERS, Block, Scaler, Stream, gather, open_stream, permutation
 from pocketkernel.stream.errors import StreamError
 from pocketkernel.stream.files import STDIN, Source, find
 
@@ -306,11 +306,10 @@ class Run:
     def _permuted(self, start: int) -> Iterator[Block]:
         assert self._permute is not None
         whole = gather(self.stream.blocks())
-        order = np.random.default_rng(self._permute).permutation(len(whole))
+        order = permutation(len(whole), self._permute)
         self.total = len(order) if self._rows is None else min(self._rows, len(order))
         for at in range(start, len(order), self.stream.block):
-            rows = order[at : at + self.stream.block]
-            yield Block(whole.X[rows], None if whole.y is None else whole.y[rows], whole.file)
+            yield whole.take(order[at : at + self.stream.block])
 
     def _row_and_label(self, block: Block) -> tuple[Any, npt.NDArray[Any]]:
         assert block.y is not None and self._classes is not None

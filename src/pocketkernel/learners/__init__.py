@@ -1,10 +1,36 @@
-"""The learners: the one to begin with, the paper's two, and its baselines."""
+"""The learners: the one to begin with, the paper's two, and its baselines.
 
+`__all__` names the learners. What else is here serves the rest of the package.
+"""
+
+import reprlib
+from typing import Any
+
+from pocketkernel.learners._base import OnlineKernelClassifier as OnlineKernelClassifier
+from pocketkernel.learners._base import checked_weights as checked_weights
+from pocketkernel.learners._embedding import core_of as core_of
+from pocketkernel.learners._embedding import raw_scores as raw_scores
+from pocketkernel.learners._embedding import room_for_scores as room_for_scores
+from pocketkernel.learners._embedding import to_bytes as to_bytes
+from pocketkernel.learners._persistent import plausible as plausible
+from pocketkernel.learners._plan import Plan as Plan
+from pocketkernel.learners._rows import check_labels as check_labels
+from pocketkernel.learners._rows import is_sequence_of_labels as is_sequence_of_labels
 from pocketkernel.learners.lkm_books import LKMBooks
 from pocketkernel.learners.m_omd_h import MOMDH
 from pocketkernel.learners.m_omd_s import MOMDS
 from pocketkernel.learners.multiclass_m_omd_s import MulticlassMOMDS
 from pocketkernel.learners.pocket_classifier import PocketClassifier
 from pocketkernel.learners.raker import Raker
+from pocketkernel.model_file import Contents, ModelFileError
 
 __all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", "Raker"]
+
+
+def restored(contents: Contents) -> tuple[OnlineKernelClassifier, dict[str, Any]]:
+    """The learner that a model file holds, and the JSON of the adapter that saved it."""
+    name = contents.model.get("estimator")
+    if name not in __all__:
+        raise ModelFileError(f"the model file holds an unknown estimator, {reprlib.repr(name)}.")
+    class_: type[OnlineKernelClassifier] = globals()[name]
+    return class_._restored(contents)

@@ -20,9 +20,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from pocketkernel import _core
+from pocketkernel._alone import alone
+from pocketkernel._scores import labels_of
+from pocketkernel._threads import allowed_threads, thread_count
+from pocketkernel.certificate import Certificate, Guarantee
 from pocketkernel.kernels import PAPER_KERNELS, Kernel
-from pocketkernel.learners._alone import alone
-from pocketkernel.learners._certificate import Certificate, Guarantee, certify
+from pocketkernel.learners._certificate import certify
 from pocketkernel.learners._persistent import Persistent, write_labels
 from pocketkernel.learners._plan import plan as plan_of
 from pocketkernel.learners._recipe import REMOVALS, Recipe, largest
@@ -34,7 +37,6 @@ from pocketkernel.learners._rows import (
     is_sequence_of_labels,
     refuse_odd_numbers,
 )
-from pocketkernel.learners._threads import allowed_threads, thread_count
 from pocketkernel.losses import LOSSES
 from pocketkernel.memory import parse_bytes
 
@@ -228,8 +230,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
 
     def _labels(self, decision: Scores) -> Array:
         """Labels that a decision function's answer means."""
-        places = (decision >= 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
-        return self.classes_[places]  # type: ignore[no-any-return]
+        return labels_of(decision, self.classes_)
 
     def kernel_scores(self, X: Any) -> Scores:
         """What every kernel by itself says of the rows of X, one column each; `decision_function` weighs them.

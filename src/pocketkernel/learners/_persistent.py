@@ -17,7 +17,7 @@ from pocketkernel._files import write_atomically
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._recipe import REMOVALS, Recipe
 from pocketkernel.losses import LOSSES
-from pocketkernel.model_file import Contents, ModelFileError
+from pocketkernel.model_file import Contents, ModelFileError, is_plain
 
 FAMILIES: dict[str, type[Kernel]] = {class_.family: class_ for class_ in Kernel.__subclasses__()}
 MOST_LABEL_BYTES = 2**24
@@ -196,13 +196,6 @@ def library_class(class_: type) -> type:
 
 
 # ---- plain values ---------------------------------------------------------------------------------------------------
-
-
-def is_plain(value: Any) -> bool:
-    """Whether a file can hold the value as it is: None, a string, a finite number that fits into 64 bits."""
-    if type(value) is int:
-        return -(2**63) <= value < 2**64
-    return value is None or type(value) in (bool, str) or (type(value) is float and value - value == 0)
 
 
 def _is_count(value: Any) -> bool:

@@ -1,14 +1,11 @@
 """What a learner in the core is built from: its parameters as they were when it was built."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from pocketkernel import _core
+from pocketkernel._level import forced
 from pocketkernel.kernels import Kernel
-
-LEVEL_VARIABLE = "POCKETKERNEL_LEVEL"
-"""Environment variable that forces a level of the core: base or avx2. All give the same bits."""
 
 REMOVALS = ("half", "restart", "oldest")
 
@@ -58,7 +55,7 @@ class Recipe:
 
     def build(self) -> _core.Learner:
         """Build the learner, at the level that the environment asks for or the best."""
-        return _core.Learner(self.learner, self.doubles, os.environ.get(LEVEL_VARIABLE, ""), self.settings())
+        return _core.Learner(self.learner, self.doubles, forced(), self.settings())
 
 
 def largest(fits: Callable[[int], bool], least: int) -> int:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from pocketkernel.bounds import Condition, theorem_1_afterwards
+from pocketkernel.certificate import Condition, Guarantee
+from pocketkernel.certificate.certificate import ROUNDING, WEIGHTS, guarantee_of
+from pocketkernel.certificate.m_omd_h import theorem_1_afterwards
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier, number, whole_number
-from pocketkernel.learners._certificate import ROUNDING, WEIGHTS, Guarantee, guarantee_of
 from pocketkernel.learners._recipe import Recipe
 
 

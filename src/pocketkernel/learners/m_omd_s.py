@@ -6,10 +6,10 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
-from pocketkernel.bounds import theorem_3, theorem_3_afterwards, theorem_3_delta
+from pocketkernel.certificate.certificate import ROUNDING, STOPPING, WEIGHTS, Guarantee, conditions_of, guarantee_of
+from pocketkernel.certificate.m_omd_s import SmoothRun, theorem_3_afterwards, theorem_3_delta, theorem_3_premises
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier, number
-from pocketkernel.learners._certificate import ROUNDING, STOPPING, WEIGHTS, Guarantee, conditions_of, guarantee_of
 from pocketkernel.learners._recipe import Recipe
 from pocketkernel.losses import LOSSES
 
@@ -112,12 +112,20 @@ class MOMDS(OnlineKernelClassifier):
         made, loss = self._recipe, LOSSES[self._recipe.loss]
         rows, constants = max(int(done.rounds), 1), {"G1": loss.G1, "G2": loss.G2}
         setting: dict[str, Any] = {"rows": rows, "kernels": len(made.kernels), "budget": made.budget} | constants
-        setting |= {"norm_bound": made.norm_bound, "step": made.step}
         shared = theorem_3_delta(delta, rows=rows, norm_bound=made.norm_bound, G1=constants["G1"] or 1.0)
         own = float(done.cumulative_loss)
+        run = SmoothRun(own, U=made.norm_bound, delta=shared, **setting)
         return guarantee_of(
-            partial(theorem_3_afterwards, own, removals=int(done.removals), failure=delta, **setting),
-            conditions_of(partial(theorem_3, own, delta=shared, **setting)),
+            partial(
+                theorem_3_afterwards,
+                own,
+                removals=int(done.removals),
+                failure=delta,
+                norm_bound=made.norm_bound,
+                step=made.step,
+                **setting,
+            ),
+            conditions_of(partial(theorem_3_premises, run, made.step)),
             theorem="Theorem 3 of Li & Liao (2024), afterwards",
             against=(
                 f"The regret is against every function of norm at most U = {made.norm_bound:.4g} of any kernel. The "

@@ -4,9 +4,9 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
+from pocketkernel.certificate import Guarantee
 from pocketkernel.kernels import Linear, gaussians
 from pocketkernel.learners._base import OnlineKernelClassifier
-from pocketkernel.learners._certificate import Guarantee
 from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._recipe import Recipe
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
+from pocketkernel.certificate import Guarantee
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier, number
-from pocketkernel.learners._certificate import Guarantee
 from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._recipe import Recipe
 

@@ -1,8 +1,8 @@
 """What records show: tables, charts, pages. Reads records, never learners."""
 
 from pocketkernel.report.charts import Chart, Series, charts_of, line_chart
-from pocketkernel.report.figures import write_figure, write_figures
 from pocketkernel.report.html import write_report
+from pocketkernel.report.picture import write_picture
 from pocketkernel.report.tables import Column, Spread, Table, result_table
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "charts_of",
     "line_chart",
     "result_table",
-    "write_figure",
-    "write_figures",
+    "write_picture",
     "write_report",
 ]

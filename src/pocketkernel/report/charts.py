@@ -1,4 +1,4 @@
-"""Charts as plain descriptions, and those that records give. `svg.py` draws them for pages, `figures.py` for papers."""
+"""Charts as plain descriptions, and those that records give. `svg.py` draws them for pages, `picture.py` into files."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

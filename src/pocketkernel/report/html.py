@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from pocketkernel._optional import optional
 from pocketkernel.evaluate.record import Record
 from pocketkernel.report.axes import written
 from pocketkernel.report.charts import Chart, Group, charts_of, grouped
+from pocketkernel.report.style import chart_style, resource
 from pocketkernel.report.svg import figure
 from pocketkernel.report.tables import Spread, Table, result_table
 
@@ -24,10 +24,6 @@ _SECTIONS = {
     "buffer": ("Buffer", ""),
     "loss": ("Loss and memory", ""),
     "more": ("More", ""),
-}
-_RAMPS = {  # from the first kernel to the last, on light and on dark ground
-    "light": ("#43307d", "#2f6690", "#1f968b", "#74c05a", "#f0d43a"),
-    "dark": ("#7d68c8", "#3f83b8", "#24a69a", "#86cc66", "#f2dc5a"),
 }
 
 
@@ -84,11 +80,11 @@ def write_report(
     kernels = max((len(record.curve.kernels) for record in records), default=0)
     results = [result_table(records, title="")] if records else []
     page = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    text = page.from_string(_resource("page.html")).render(
+    text = page.from_string(resource("page.html")).render(
         title=title,
         lead=_lead(records) if lead is None else lead,
         version=version("pocketkernel"),
-        style=safe(_resource("page.css") + _kernel_colours(kernels)),
+        style=safe(chart_style(kernels) + resource("page.css")),
         tiles=tiles_of(groups),
         tables=[safe(table.to_html()) for table in (*results, *tables)],
         sections=[_section(key, some, safe) for key, some in sections.items() if some],
@@ -191,32 +187,3 @@ def _versions(records: Sequence[Record]) -> str:
 
 def _distinct(texts: Iterable[str]) -> list[str]:
     return [text for text in dict.fromkeys(texts) if text]
-
-
-def _resource(name: str) -> str:
-    return files("pocketkernel.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _kernel_colours(count: int) -> str:
-    """Variables --k0, --k1 ... for as many kernels."""
-    light, dark = (
-        " ".join(f"--k{n}: {colour};" for n, colour in enumerate(ramp(count, name))) for name in ("light", "dark")
-    )
-    return (
-        f"\n:root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
-        f"\n@media print {{ :root {{ {light} }} }}\n"
-    )
-
-
-def ramp(count: int, ground: str = "light") -> list[str]:
-    """As many colours from dark blue to yellow, for things that have an order.
-
-    Examples
-    --------
-    >>> ramp(2)
-    ['#43307d', '#f0d43a']
-    """
-    anchors = np.array([[int(colour[n : n + 2], 16) for n in (1, 3, 5)] for colour in _RAMPS[ground]])
-    places = np.linspace(0, len(anchors) - 1, count) if count > 1 else np.full(count, 2.0)
-    mixed = [np.interp(places, np.arange(len(anchors)), channel) for channel in anchors.T]
-    return ["#" + "".join(f"{round(float(part)):02x}" for part in colour) for colour in zip(*mixed, strict=True)]

@@ -47,7 +47,7 @@ def figure(chart: Chart, identifier: str, *, small: bool = False) -> str:
     note = f'<span class="note">{escape(chart.note)}</span>' if chart.note else ""
     return (
         f'<figure class="chart"><figcaption><span class="name">{escape(chart.title)}</span>{note}</figcaption>'
-        f"{''.join(_drawing(chart, identifier, *(SMALL if small else SIZE)))}{''.join(_legend(chart))}</figure>"
+        f"{''.join(drawing(chart, identifier, *(SMALL if small else SIZE)))}{''.join(_legend(chart))}</figure>"
     )
 
 
@@ -84,7 +84,8 @@ class _Frame:
         return self.bottom - np.clip(self.y.place(y), -0.5, 1.5) * (self.bottom - self.top)
 
 
-def _drawing(chart: Chart, identifier: str, width: int, height: int) -> Iterator[str]:
+def drawing(chart: Chart, identifier: str, width: int, height: int) -> Iterator[str]:
+    """The picture without title and legend, as an SVG element."""
     frame = _Frame(chart, width, height)
     yield (
         f'<svg viewBox="0 0 {width} {height}" role="img" aria-labelledby="{identifier}-t {identifier}-d">'
@@ -192,17 +193,21 @@ def _areas(chart: Chart, frame: _Frame) -> Iterator[str]:
 # ---- the legend -----------------------------------------------------------------------------------------------------
 
 
+def key_of(one: Series, chart: Chart) -> str:
+    """The line or the square that stands before a name in the legend, 22 by 12."""
+    if chart.stacked:
+        return f'<rect class="area" {_style(one, chart)} x="4" y="1" width="14" height="10" rx="2"/>'
+    dashes = _dashes(one, chart)
+    dash = f' stroke-dasharray="{dashes}"' if dashes else ""
+    kind = "reference" if one.reference else "line"
+    return f'<line class="{kind}" {_style(one, chart)} x1="1" x2="21" y1="6" y2="6"{dash}/>'
+
+
 def _legend(chart: Chart) -> Iterator[str]:
     yield '<ul class="legend">'
     for one in chart.series:
-        if chart.stacked:
-            key = '<rect class="area" x="4" y="1" width="14" height="10" rx="2"/>'
-        else:
-            dashes = _dashes(one, chart)
-            kind = "reference" if one.reference else "line"
-            dash = f' stroke-dasharray="{dashes}"' if dashes else ""
-            key = f'<line class="{kind}" x1="1" x2="21" y1="6" y2="6"{dash}/>'
-        yield f'<li><svg viewBox="0 0 22 12" aria-hidden="true" {_style(one, chart)}>{key}</svg>{escape(one.name)}</li>'
+        key = f'<svg viewBox="0 0 22 12" aria-hidden="true">{key_of(one, chart)}</svg>'
+        yield f"<li>{key}{escape(one.name)}</li>"
     yield "</ul>"
 
 

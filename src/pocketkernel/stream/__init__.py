@@ -1,8 +1,7 @@
-"""Streams of rows and labels: files and pipes, encoding, scaling, made-up streams, and the paper's data sets."""
+"""Streams of rows and labels: files and pipes, encoding, scaling, and made-up streams."""
 
-from pocketkernel.stream.block import Block, blocks_of, gather, permute
+from pocketkernel.stream.block import Block, blocks_of, gather, permutation, permute
 from pocketkernel.stream.bundled import digits
-from pocketkernel.stream.download import DownloadError, download
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.errors import Skipped, StreamError
 from pocketkernel.stream.generators import known_kernel, rings, xor_with_drift
@@ -12,7 +11,6 @@ from pocketkernel.stream.scale import SCALERS, OnlineMaxAbs, OnlineMinMax, Onlin
 __all__ = [
     "SCALERS",
     "Block",
-    "DownloadError",
     "Encoding",
     "OnlineMaxAbs",
     "OnlineMinMax",
@@ -23,10 +21,10 @@ __all__ = [
     "StreamError",
     "blocks_of",
     "digits",
-    "download",
     "gather",
     "known_kernel",
     "open_stream",
+    "permutation",
     "permute",
     "rings",
     "scale",

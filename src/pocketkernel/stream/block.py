@@ -46,6 +46,10 @@ class Block:
         y = None if self.y is None else self.y[part]
         return replace(self, X=_cut(self.X, part), y=y, line=self.line if begins else None)
 
+    def take(self, order: Array) -> "Block":
+        """The rows with these numbers, in this order."""
+        return Block(self.X[order], None if self.y is None else self.y[order], self.file)
+
 
 def blocks_of(X: Rows, y: Array | None = None, *, block: int = 1000) -> Iterator[Block]:
     """Cut arrays into blocks.
@@ -77,6 +81,17 @@ def gather(blocks: Iterable[Block]) -> Block:
     return replace(parts[0], X=stack([part.X for part in parts]), y=y)
 
 
+def permutation(rows: int, seed: int) -> npt.NDArray[np.int64]:
+    """The order of rows that a seed stands for, everywhere: ``numpy.random.default_rng(seed).permutation(rows)``.
+
+    Examples
+    --------
+    >>> permutation(4, seed=0).tolist()
+    [2, 0, 1, 3]
+    """
+    return np.random.default_rng(seed).permutation(rows)
+
+
 def permute(blocks: Iterable[Block], seed: int, *, block: int = 1000) -> Iterator[Block]:
     """The rows of a stream in random order, for streams that fit in memory.
 
@@ -84,7 +99,7 @@ def permute(blocks: Iterable[Block], seed: int, *, block: int = 1000) -> Iterato
     ----------
     blocks : iterable of Block
     seed : int
-        Seed of the permutation: ``numpy.random.default_rng(seed).permutation(rows)``.
+        Of `permutation`.
     block : int, default=1000
         Rows per block given out.
 
@@ -95,10 +110,9 @@ def permute(blocks: Iterable[Block], seed: int, *, block: int = 1000) -> Iterato
     [2.0, 0.0, 1.0, 3.0]
     """
     whole = gather(blocks)
-    order = np.random.default_rng(seed).permutation(len(whole))
+    order = permutation(len(whole), seed)
     for start in range(0, len(order), check_block(block)):
-        rows = order[start : start + block]
-        yield Block(whole.X[rows], None if whole.y is None else whole.y[rows], whole.file)
+        yield whole.take(order[start : start + block])
 
 
 def rebatch(pieces: Iterable[Block], size: int) -> Iterator[Block]:

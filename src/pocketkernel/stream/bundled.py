@@ -4,6 +4,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import load_digits  # type: ignore[import-untyped, unused-ignore]
 
+from pocketkernel.stream.block import permutation
+
 
 def digits(seed: int = 0) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Handwritten digits, odd (1) against even (-1), in random order.
@@ -29,5 +31,5 @@ def digits(seed: int = 0) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64
     True
     """
     X, digit = load_digits(return_X_y=True)
-    order = np.random.default_rng(seed).permutation(len(digit))
+    order = permutation(len(digit), seed)
     return X[order] / 16, np.where(digit[order] % 2 == 1, 1, -1)

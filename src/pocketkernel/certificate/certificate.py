@@ -1,0 +1,197 @@
+"""Certificates: what a learner has done, and what that proves."""
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pocketkernel.certificate.bound import Bound, Condition, ConditionError
+
+WEIGHTS = "whether rows had weights: the theorem is about rows of weight 1"
+ROUNDING = "what rounding adds: the theorem is about exact numbers"
+STOPPING = "whether the number of rows was fixed beforehand: the bound is not for a moment that was chosen by looking"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a theorem says about a learner; a learner with one answers it from `_guarantee`.
+
+    Attributes
+    ----------
+    theorem : str or None
+        Its name; None if there is none, and `against` then says what is known instead.
+    against : str
+        What the regret is measured against, in a sentence.
+    bound : Bound or None
+        Of the regret so far; None if there is none, or a condition fails that it needs.
+    conditions : tuple of Condition
+        Those of the theorem. If there is a bound, it needs none of those that fail.
+    unknown : tuple of str
+        What the learner cannot know, and what stands in its place.
+    """
+
+    theorem: str | None
+    against: str
+    bound: Bound | None = None
+    conditions: tuple[Condition, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class Certificate:
+    """What a learner has done, and what that proves.
+
+    Attributes
+    ----------
+    learner : str
+        Name of the estimator.
+    loss : str
+        What it minimises.
+    rounds, mistakes, removals : int
+        Counts so far; removals over all kernels.
+    cumulative_loss : float
+        Sum of its losses.
+    delta : float
+        Probability with which the bound may fail, if it is one of that kind.
+    guarantee : Guarantee
+        The theorem, its bound and its conditions.
+
+    Examples
+    --------
+    >>> Certificate("Raker", "logistic", 1000, 120, 0, 310.5, 0.05, Guarantee(None, "No theorem of the paper."))
+    Raker after 1,000 rows
+      mistakes         120
+      logistic loss  310.5
+      removals           0
+      no bound
+    No theorem of the paper.
+    """
+
+    learner: str
+    loss: str
+    rounds: int
+    mistakes: int
+    removals: int
+    cumulative_loss: float
+    delta: float
+    guarantee: Guarantee
+
+    @property
+    def theorem(self) -> str | None:
+        """Name of the theorem; None if there is none."""
+        return self.guarantee.theorem
+
+    @property
+    def value(self) -> float | None:
+        """The most that the regret so far can be; None if nothing is proved."""
+        return None if self.guarantee.bound is None else self.guarantee.bound.value
+
+    @property
+    def terms(self) -> dict[str, float]:
+        """Parts that sum to the value."""
+        return {} if self.guarantee.bound is None else dict(self.guarantee.bound.terms)
+
+    @property
+    def failing(self) -> tuple[Condition, ...]:
+        """Conditions of the theorem that do not hold."""
+        return tuple(condition for condition in self.guarantee.conditions if not condition.met)
+
+    @property
+    def least_loss(self) -> float:
+        """No competitor has a smaller sum of losses, if the bound holds."""
+        return 0.0 if self.value is None else max(0.0, self.cumulative_loss - self.value)
+
+    @property
+    def informative(self) -> bool:
+        """Whether the bound says more than that no loss is negative."""
+        return self.least_loss > 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON can hold it."""
+        told, bound = self.guarantee, self.guarantee.bound
+        return {
+            "learner": self.learner,
+            "rounds": self.rounds,
+            "mistakes": self.mistakes,
+            "loss": self.loss,
+            "cumulative_loss": self.cumulative_loss,
+            "removals": self.removals,
+            "delta": self.delta,
+            "theorem": told.theorem,
+            "against": told.against,
+            "regret_at_most": self.value,
+            "terms": self.terms,
+            "holds": None if bound is None else bound.holds,
+            "least_loss": self.least_loss,
+            "informative": self.informative,
+            "conditions": [{"condition": one.text, "numbers": one.numbers, "met": one.met} for one in told.conditions],
+            "unknown": list(told.unknown),
+        }
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """Names and numbers; terms are indented."""
+        lines = [
+            ("mistakes", f"{self.mistakes:,}"),
+            (f"{self.loss} loss", f"{self.cumulative_loss:,.1f}"),
+            ("removals", f"{self.removals:,}"),
+        ]
+        if self.value is None:
+            return [*lines, ("no bound", "")]
+        lines.append(("regret at most", f"{self.value:,.1f}"))
+        lines += [(f"  {name}", f"{term:,.1f}") for name, term in self.terms.items()]
+        return [*lines, ("least loss of any competitor", f"{self.least_loss:,.1f}")]
+
+    def _sentences(self) -> list[str]:
+        told = self.guarantee
+        if told.bound is None and told.theorem is not None:
+            sentences = [f"{told.theorem}, says nothing here."]
+        elif told.bound is None:
+            sentences = [told.against]
+        else:
+            sentences = [f"{told.theorem}, {told.bound.holds}. {told.against}"]
+            if not self.informative:
+                sentences.append("It says nothing: no loss is negative, so the regret is at most the loss anyway.")
+        sentences += [f"Of the theorem's conditions, {one}." for one in self.failing]
+        return sentences + [f"Not known: {one}." for one in told.unknown]
+
+    def _title(self) -> str:
+        return f"{self.learner} after {self.rounds:,} {'row' if self.rounds == 1 else 'rows'}"
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        name, number = (max(len(line[column]) for line in lines) for column in (0, 1))
+        table = [f"  {a:<{name}}  {b:>{number}}".rstrip() for a, b in lines]
+        return "\n".join([self._title(), *table, *self._sentences()])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th style="text-align:left;padding-left:{1 + (a[0] == " ")}em">{html.escape(a.strip())}</th>'
+            f'<td style="text-align:right">{b}</td></tr>'
+            for a, b in self._lines()
+        )
+        told = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self._sentences())
+        return f"<table><caption>{html.escape(self._title())}</caption>{rows}</table><ul>{told}</ul>"
+
+
+class Conditional(Protocol):
+    """What has conditions."""
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What it supposes."""
+
+
+def conditions_of(bound: Callable[[], Conditional]) -> tuple[Condition, ...]:
+    """What a bound supposes, whether it is so or not."""
+    try:
+        return bound().conditions
+    except ConditionError as error:
+        return error.conditions
+
+
+def guarantee_of(bound: Callable[[], Bound], conditions: tuple[Condition, ...], **told: Any) -> Guarantee:
+    """The guarantee of a bound, or one without, if it needs a condition that fails."""
+    try:
+        return Guarantee(bound=bound(), conditions=conditions, **told)
+    except ConditionError as error:
+        return Guarantee(conditions=(*error.conditions, *conditions), **told)

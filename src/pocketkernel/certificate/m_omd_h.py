@@ -1,0 +1,100 @@
+"""M-OMD-H: what the proof of Theorem 1 says of a run that is over."""
+
+import math
+from dataclasses import dataclass
+
+from pocketkernel.certificate.bound import IN_EXPECTATION, Bound, Condition, advice_constant, check
+
+
+def theorem_1_afterwards(
+    own_loss: float,
+    *,
+    errors: float,
+    removals: int,
+    full_rounds: float,
+    rows: int,
+    kernels: int,
+    budget: int,
+    norm_bound: float,
+    step: float = 1.0,
+) -> Bound:
+    """What the proof of Theorem 1 says of a run that is over, for one kernel, from what the learner counts.
+
+    In place of the alignment stands the sum of squared gradient errors as it was, in place of Lemma 1 the removals as
+    they were, and in place of the competitor's loss the learner's own: a competitor that loses more leaves no regret.
+    The inequality is one of means over the learner's draws, so a single run gives an estimate of it, not a bound that
+    holds with some confidence.
+
+    Parameters
+    ----------
+    own_loss : float
+        Sum of the learner's own losses, `diagnostics_.cumulative_loss`.
+    errors : float
+        Sum of squared gradient errors of the kernel, `diagnostics_.alignment_proxy`.
+    removals : int
+        Of the kernel.
+    full_rounds, rows, kernels, budget, norm_bound, step
+        As in `theorem_1`.
+
+    Examples
+    --------
+    >>> setting = dict(rows=10_000, kernels=5, budget=100, norm_bound=2.0, full_rounds=0)
+    >>> theorem_1_afterwards(5000.0, errors=50.0, removals=0, **setting).value < 1000
+    True
+    """
+    run = HingeRun(own_loss, rows, kernels, budget, norm_bound, step, full_rounds)
+    conditions = check(
+        Condition("B >= 2", f"B = {budget}", budget >= 2),
+        Condition("errors >= 0", f"errors = {errors:g}", errors >= 0),
+        Condition("|J| >= 0", f"|J| = {removals}", removals >= 0),
+        *run.conditions(),
+    )
+    return Bound(run.terms(errors, removals, 4 * norm_bound**2 * removals), conditions, IN_EXPECTATION)
+
+
+# ---- parts ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HingeRun:
+    """M-OMD-H on a stream, as Theorems 1 and 2 see it."""
+
+    loss: float
+    rows: int
+    kernels: int
+    budget: int
+    U: float
+    step: float
+    full: float
+
+    def conditions(self) -> tuple[Condition, ...]:
+        """What both suppose."""
+        full = f"full_rounds = {self.full:g}, T = {self.rows}"
+        return (
+            Condition("L >= 0", f"L = {self.loss:g}", self.loss >= 0),
+            Condition("K >= 1", f"K = {self.kernels}", self.kernels >= 1),
+            Condition("U > 1", f"U = {self.U:g}", self.U > 1),
+            Condition("step > 0", f"step = {self.step:g}", self.step > 0),
+            Condition("0 <= full_rounds <= T", full, 0 <= self.full <= self.rows),
+        )
+
+    @property
+    def rate(self) -> float:
+        """Lambda."""
+        return self.step * self.U / math.sqrt(self.budget)
+
+    def terms(self, errors: float, removals: float, moved: float) -> dict[str, float]:
+        """All parts; `moved` is what removals add to the squared distance from the competitor, all in all."""
+        U, rate = self.U, self.rate
+        parts = {
+            "start": U**2 / (2 * rate),
+            "removals": moved / (2 * rate) + 2 * U * removals,
+            "full buffer": 2 * U * math.sqrt(self.full * errors),
+            "steps": 5 / 2 * rate * errors,
+            "merging": 4 * (U + rate) * math.sqrt(errors),
+        }
+        largest = 1 + U + rate
+        extra = advice_constant(self.kernels, largest)
+        slope = 3 * math.sqrt(largest * math.log(self.kernels) / 2)
+        kernel_loss = self.loss + math.fsum(parts.values())
+        return parts | {"expert advice": extra + slope**2 + slope * math.sqrt(max(kernel_loss, 0.0) + extra)}

@@ -1,0 +1,198 @@
+"""M-OMD-S: what the proof of Theorem 3 says of a run that is over, and the conditions of the theorem."""
+
+import math
+from dataclasses import dataclass, replace
+
+from pocketkernel.certificate.bound import Bound, Condition, advice_constant, check
+
+
+def theorem_3_afterwards(
+    own_loss: float,
+    *,
+    removals: int,
+    rows: int,
+    kernels: int,
+    budget: int,
+    norm_bound: float,
+    failure: float = 0.05,
+    step: float = 1.0,
+    G1: float = 1.0,
+    G2: float = 1.0,
+) -> Bound:
+    """What the proof of Theorem 3 says of a run that is over, from what the learner counts.
+
+    The proof bounds the regret by the learner's own loss and its removals before it replaces both, the first by the
+    competitor's loss and the second by Lemma 2. Afterwards they are known. So this needs neither Lemma 2 nor the
+    conditions that make the replacement possible (B >= 21 ln(1/delta), U <= ..., gamma < 1), and it holds at once for
+    the functions of norm at most U of all kernels. It holds for a number of rows that was fixed beforehand.
+
+    Parameters
+    ----------
+    own_loss : float
+        Sum of the learner's own losses, `diagnostics_.cumulative_loss`.
+    removals : int
+        |J|, whatever a removal leaves.
+    rows, kernels, budget, norm_bound, step, G1, G2
+        As in `theorem_3`.
+    failure : float, default=0.05
+        Probability with which the bound may fail, all in all; above 0, below 1.
+
+    Examples
+    --------
+    >>> bound = theorem_3_afterwards(2e4, removals=40, rows=50_000, kernels=5, budget=400, norm_bound=1.0, step=2.0)
+    >>> bound.value < 2e4 / 3
+    True
+    >>> bound.holds
+    'with probability at least 0.95'
+    """
+    conditions = check(
+        Condition("loss >= 0", f"loss = {own_loss:g}", own_loss >= 0),
+        Condition("|J| >= 0", f"|J| = {removals}", removals >= 0),
+        Condition("T >= 1", f"T = {rows}", rows >= 1),
+        Condition("K >= 1", f"K = {kernels}", kernels >= 1),
+        Condition("B >= 1", f"B = {budget}", budget >= 1),
+        Condition("U > 0", f"U = {norm_bound:g}", norm_bound > 0),
+        Condition("0 < failure < 1", f"failure = {failure:g}", 0 < failure < 1),
+        Condition("step > 0", f"step = {step:g}", step > 0),
+        Condition("G1 > 0 and G2 > 0", f"G1 = {G1:g}, G2 = {G2:g}", G1 > 0 and G2 > 0),
+    )
+    run = SmoothRun(own_loss, rows, kernels, budget, norm_bound, failure, G1, G2)
+    run = replace(run, delta=failure / share(2, max(run.variances)))
+    U, rate = norm_bound, step * norm_bound / math.sqrt(budget)
+    constants = run.constants(rate)
+    terms = {
+        "start": U**2 / (2 * rate),
+        "removals": removals * (2 * U**2 / rate + 4 * U * G1),
+        "steps": rate * G1 * G2 * own_loss,
+    }
+    terms |= {name: factor * math.sqrt(own_loss) + constants[name] for name, factor in run.roots(rate).items()}
+    return Bound(terms, conditions, f"with probability at least {1 - failure:.4g}")
+
+
+def theorem_3_delta(failure: float, *, rows: int, norm_bound: float, G1: float = 1.0) -> float:
+    """The delta with which Theorem 3 fails with this probability, all in all.
+
+    Examples
+    --------
+    >>> delta = theorem_3_delta(0.05, rows=100_000, norm_bound=1.0)
+    >>> run = SmoothRun(1e3, rows=100_000, kernels=5, budget=400, U=1.0, delta=delta, G1=1.0, G2=1.0)
+    >>> theorem_3_premises(run, step=2.0).holds
+    'with probability at least 0.95'
+    """
+    run = SmoothRun(0.0, rows, 1, 2, norm_bound, failure, G1, 1.0)
+    return failure / share(3, max(*run.variances, rows))
+
+
+# ---- parts ----------------------------------------------------------------------------------------------------------
+
+
+def share(events: int, largest: float) -> int:
+    """What the improved Bernstein inequality multiplies delta by, for so many sums of variance at most `largest`."""
+    return events * 2 * math.ceil(math.log2(max(largest, 2.0)))
+
+
+@dataclass(frozen=True)
+class SmoothRun:
+    """M-OMD-S on a stream, as Lemma 2 and Theorems 3 and 5 see it."""
+
+    loss: float
+    rows: int
+    kernels: int
+    budget: int
+    U: float
+    delta: float
+    G1: float
+    G2: float
+
+    def conditions(self) -> tuple[Condition, ...]:
+        """What all of them suppose."""
+        B, delta = self.budget, self.delta
+        first = check(
+            Condition("loss >= 0", f"loss = {self.loss:g}", self.loss >= 0),
+            Condition("0 < delta < 1", f"delta = {delta:g}", 0 < delta < 1),
+            Condition("G1 > 0 and G2 > 0", f"G1 = {self.G1:g}, G2 = {self.G2:g}", self.G1 > 0 and self.G2 > 0),
+            Condition("K >= 1", f"K = {self.kernels}", self.kernels >= 1),
+            Condition("2 <= B <= T", f"B = {B}, T = {self.rows}", 2 <= B <= self.rows),
+        )
+        least = 21 * self.log
+        return (*first, Condition("B >= 21 ln(1/delta)", f"B = {B}, 21 ln(1/delta) = {least:.4g}", least <= B))
+
+    @property
+    def log(self) -> float:
+        """ln(1/delta)."""
+        return math.log(1 / self.delta)
+
+    @property
+    def room(self) -> float:
+        """B' = B - 4/3 ln(1/delta), of an even B."""
+        return self.budget // 2 * 2 - 4 / 3 * self.log
+
+    @property
+    def variances(self) -> tuple[float, float]:
+        """The most that the variances of the two sums over sampled gradients can be."""
+        return max(2.0, 4 * self.U**2 * self.G1**2 * self.rows), max(2.0, 4 * self.G1**4 * self.rows)
+
+    def probability(self, events: int, largest: float) -> tuple[Condition, str]:
+        """What the improved Bernstein inequality leaves, for so many sums of variance at most `largest`."""
+        failure = share(events, largest) * self.delta
+        numbers = f"V = {largest:.4g}, delta = {self.delta:g}"
+        condition = Condition(f"{2 * events} ceil(log2 V) delta < 1", numbers, failure < 1)
+        return condition, f"with probability at least {1 - failure:.4g}"
+
+    def roots(self, rate: float) -> dict[str, float]:
+        """Parts that grow with the root of the learner's own loss: their factors."""
+        U, G1, G2, log, experts = self.U, self.G1, self.G2, self.log, math.log(self.kernels)
+        return {
+            "expert advice": 6 * U * math.sqrt(G1 * G2 * experts / 2),
+            "merging": 4 * U * math.sqrt(2 * G2 * experts),
+            "sampling": 4 * U * math.sqrt(G1 * G2 * log) + 2 * rate * math.sqrt(G1**3 * G2 * log),
+        }
+
+    def constants(self, rate: float) -> dict[str, float]:
+        """Parts that do not grow."""
+        U, G1, log = self.U, self.G1, self.log
+        first, second = self.variances
+        tails = math.sqrt(2 * log / first) + rate / 2 * math.sqrt(2 * log / second)
+        return {
+            "expert advice": advice_constant(self.kernels, 2 * U * G1),
+            "merging": 0.0,
+            "sampling": 4 / 3 * U * G1 * log + 2 / 3 * rate * G1**2 * log + tails,
+        }
+
+
+@dataclass(frozen=True)
+class Premises:
+    """What Theorem 3 supposes of a run, and what its bound begins with.
+
+    Attributes
+    ----------
+    conditions : tuple of Condition
+    holds : str
+        "with probability at least ..."
+    rate, gamma : float
+        lambda, and the share of the learner's own loss that the bound allows.
+    """
+
+    conditions: tuple[Condition, ...]
+    holds: str
+    rate: float
+    gamma: float
+
+
+def theorem_3_premises(run: SmoothRun, step: float | None) -> Premises:
+    """The premises of Theorem 3 (a step of None is the paper's, 2 / G1), or an error that names what does not hold."""
+    conditions = check(*run.conditions())
+    U, G1, G2, most = run.U, run.G1, run.G2, math.sqrt(run.room) / (8 * run.G2)
+    step = 2 / G1 if step is None else step
+    rate = step * U / math.sqrt(run.budget)
+    per_removal = 2 * U**2 / rate + 4 * U * G1 if rate > 0 else math.inf
+    gamma = rate * G1 * G2 + per_removal * 4 * G2 / (G1 * run.room)
+    more, holds = run.probability(3, max(*run.variances, run.rows))
+    conditions = check(
+        *conditions,
+        Condition("0 < U <= sqrt(B') / (8 G2)", f"U = {U:g}, sqrt(B') / (8 G2) = {most:.4g}", 0 < U <= most),
+        Condition("step > 0", f"step = {step:g}", step > 0),
+        Condition("gamma < 1", f"gamma = {gamma:.4g}", gamma < 1),
+        more,
+    )
+    return Premises(conditions, holds, rate, gamma)

@@ -1,0 +1,76 @@
+"""What can go wrong, and what the shell is told of it."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import cyclopts
+
+from pocketkernel.evaluate import RecordError, RunError
+from pocketkernel.model_file import ModelFileError
+from pocketkernel.stream import StreamError
+
+OK, WRONG_DATA, WRONG_COMMAND, INTERRUPTED = 0, 1, 2, 130
+
+_DATA = (StreamError, ModelFileError, RecordError, RunError, OSError, ModuleNotFoundError)
+_COMMAND = (cyclopts.CycloptsError, ValueError)
+_OPTIONS = {"n_features": "features", "on_error": "on-error", "max_categories": "max-categories"}
+_ADVICE = re.compile(
+    r"\b(give|give all by|or|use|with|in|for wider rows, give) "
+    r"(n_features|label|classes|format|learner|drop|categorical|delimiter)="
+)
+
+
+class UsageError(Exception):
+    """Something was asked for that cannot be done: shown as one line, exit code 2."""
+
+
+@dataclass
+class End:
+    """How a command ended."""
+
+    code: int = OK
+    error: BaseException | None = None
+
+
+@contextmanager
+def quietly() -> Iterator[End]:
+    """Turn what a user can do wrong into an exit code; anything else is a fault of ours and keeps its traceback."""
+    end = End()
+    try:
+        yield end
+    except KeyboardInterrupt:
+        end.code = INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has had enough, and nothing more can be written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        end.code = WRONG_DATA
+    except UsageError as error:
+        end.code, end.error = WRONG_COMMAND, error
+    except _DATA as error:
+        end.code, end.error = WRONG_DATA, error
+    except _COMMAND as error:
+        end.code, end.error = WRONG_COMMAND, error
+
+
+def describe(error: BaseException) -> str:
+    """One line about an error, in the words of the command line."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        text = f"{error.filename}: {error.strerror}."
+    elif isinstance(error, OSError) and error.strerror:
+        text = f"{error.strerror}."
+    text = " ".join(text.split())
+    text = _ADVICE.sub(lambda found: f"{found[1]} --{_OPTIONS.get(found[2], found[2])} ", text)
+    text = re.sub(r"(--[a-z-]+) ([,;.:)])", r"\1\2", text)
+    for asked, option in (
+        ("missing='mean'", "--missing mean"),
+        ("permute=SEED", "--permute SEED"),
+        ("with force", "with --force"),
+        ("another folder", "another folder by --out"),
+        ("horizon=N, or rows=N", "--set horizon=N, or --rows N"),
+    ):
+        text = text.replace(asked, option)
+    return text

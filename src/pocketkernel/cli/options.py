@@ -1,0 +1,249 @@
+"""Options that verbs share, and how their texts are read."""
+
+import json
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from cyclopts import Group, Parameter, Token
+
+from pocketkernel import gaussians
+from pocketkernel.cli.errors import UsageError
+from pocketkernel.evaluate.run import learner_class
+from pocketkernel.stream.files import STDIN, find
+
+READING = Group("Reading", sort_key=3)
+LEARNING = Group("Learner", sort_key=2)
+
+INPUT = "\0standard input"
+"""Stands for - until a verb has it."""
+
+Format = Literal["libsvm", "csv", "tsv", "parquet", "arrow", "jsonl"]
+Scale = Literal["none", "standard", "minmax", "maxabs"]
+
+
+def file_name(_: type, tokens: Sequence[Token]) -> str:
+    """A file's name, or - for standard input."""
+    return STDIN if tokens[0].value == INPUT else tokens[0].value
+
+
+File = Annotated[str, Parameter(converter=file_name)]
+
+
+def at_least(least: int) -> Callable[[type, Any], None]:
+    """A validator of a whole number, or of all in a list."""
+
+    def check(_: type, value: Any) -> None:
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None and one < least:
+                raise ValueError(f"{one} is too small: use {least} or more.")
+
+    return check
+
+
+Count = Annotated[int | None, Parameter(validator=at_least(1))]
+Seed = Annotated[int, Parameter(validator=at_least(0))]
+
+
+@Parameter(name="*", group=READING)
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How files are read.
+
+    Parameters
+    ----------
+    format
+        Of the files. Told by their names, or else by how the first begins.
+    label
+        Column of the labels, by name or by place from 0; -1 is the last. Otherwise the one called label, y, target or
+        class.
+    classes
+        All labels, such as -1,1. Otherwise those of the first block.
+    drop
+        Columns to leave out.
+    categorical
+        Columns of categories, or "auto" for those that are not numbers.
+    columns
+        Names of the columns of a table without a header, or the keys to read from JSON lines (otherwise those that most
+        of the first lines have).
+    max_categories
+        So many categories of a column have a place of their own; at most 65,536.
+    hash_width
+        Places that further categories share by hashing, at most 65,536; with 0 they share those of the first.
+    missing
+        Without a value: stop, or take the mean so far and note it in a further column.
+    on_error
+        A line that cannot be read: stop, or leave it out and count it.
+    features
+        Number of columns of LIBSVM text. A pipe otherwise has those of its first block.
+    delimiter
+        Between the fields of a table.
+    header
+        Whether a table begins with names.
+    """
+
+    format: Format | None = None
+    label: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
+    classes: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True, consume_multiple=False)] = None
+    drop: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
+    categorical: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
+    columns: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
+    max_categories: Annotated[int, Parameter(validator=at_least(1))] = 32
+    hash_width: Annotated[int, Parameter(validator=at_least(0))] = 0
+    missing: Literal["error", "mean"] = "error"
+    on_error: Literal["raise", "skip"] = "raise"
+    features: Count = None
+    delimiter: str | None = None
+    header: bool | None = None
+
+    def options(self) -> dict[str, Any]:
+        """The same for `open_stream`; what was not given is left out."""
+        categorical: Any = columns(self.categorical)
+        given = {
+            "format": self.format,
+            "label": None if self.label is None else columns([self.label])[0],
+            "classes": parts(self.classes) or None,
+            "drop": columns(self.drop) or None,
+            "categorical": "auto" if categorical == ["auto"] else categorical or None,
+            "max_categories": None if self.max_categories == 32 else self.max_categories,
+            "hash_width": self.hash_width or None,
+            "columns": parts(self.columns) or None,
+            "missing": None if self.missing == "error" else self.missing,
+            "on_error": None if self.on_error == "raise" else self.on_error,
+            "n_features": self.features,
+            "delimiter": None if self.delimiter is None else self.delimiter.replace("\\t", "\t"),
+            "header": self.header,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@Parameter(name="*", group=LEARNING)
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    """What learns.
+
+    Parameters
+    ----------
+    memory
+        Bytes that the learner may take, such as 64KiB.
+    budget
+        Rows (or frequencies of Raker) to hold instead.
+    kernels
+        Widths of Gaussian kernels to choose from, such as 0.25,1,4.
+    dtype
+        Precision of stored rows and of arithmetic.
+    storage
+        Hold rows in 16 bits.
+    set
+        Any other parameter of the learner, as name=value; can be repeated.
+    seed
+        Of the learner's sampling.
+    """
+
+    memory: str | None = None
+    budget: Count = None
+    kernels: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
+    dtype: Literal["float32", "float64"] | None = None
+    storage: Literal["float16", "bfloat16"] | None = None
+    set: list[str] | None = None
+    seed: Seed = 0
+
+    def parameters(self, learner: str) -> dict[str, Any]:
+        """Parameters of the learner's constructor."""
+        class_ = learner_class(learner)
+        known = class_._get_param_names()
+        if self.memory is not None and self.budget is not None:
+            raise UsageError("--memory and --budget are both given: choose one.")
+        given: dict[str, Any] = {
+            "memory": self.memory,
+            class_._budget_name: self.budget,
+            "kernels": None if self.kernels is None else gaussians(widths(self.kernels)),
+            "dtype": self.dtype,
+            "storage": self.storage,
+            "random_state": self.seed,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        for text in self.set or []:
+            name, equals, value = text.partition("=")
+            if not equals or not name:
+                raise UsageError(f"--set {text} is not of the form name=value.")
+            if name in given or name in ("kernels", "random_state"):
+                option = {"random_state": "seed", class_._budget_name: "budget"}.get(name, name)
+                raise UsageError(f"--set {name} is an option of its own: use --{option}.")
+            given[name] = literal(value)
+        for name in given:
+            if name not in known:
+                raise UsageError(f"{name} is no parameter of {class_.__name__}, which has {', '.join(known)}.")
+        return given
+
+
+def parts(given: Iterable[str] | None) -> list[str]:
+    """Texts between commas, of one option or of several."""
+    return [part.strip() for text in given or () for part in text.split(",") if part.strip()]
+
+
+def columns(given: Iterable[str] | None) -> list[str | int]:
+    """Columns by name, or by place if they are whole numbers."""
+    return [int(part) if part.removeprefix("-").isdecimal() else part for part in parts(given)]
+
+
+def literal(text: str) -> Any:
+    """A value as JSON writes it; None and what is no JSON is taken as it is.
+
+    Examples
+    --------
+    >>> literal("0.5"), literal("1e6"), literal("true"), literal("none"), literal("hinge")
+    (0.5, 1000000.0, True, None, 'hinge')
+    """
+    if text.lower() in ("none", "null"):
+        return None
+    try:
+        return json.loads(text.lower() if text.lower() in ("true", "false") else text)
+    except ValueError:
+        return text
+
+
+def command_line(words: Sequence[str], chosen: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
+    """A command line that does the same again: these words, and options that differ from the usual.
+
+    Examples
+    --------
+    >>> command_line(["pocketkernel", "run", "a b.csv"], {"rows": 5, "header": False}, {"rows": None, "header": None})
+    "pocketkernel run 'a b.csv' --rows=5 --no-header"
+    """
+    whole = list(words)
+    for name, value in chosen.items():
+        option = "--" + name.replace("_", "-")
+        if value == usual[name]:
+            continue
+        if isinstance(value, bool):
+            whole.append(option if value else option.replace("--", "--no-", 1))
+        elif name == "set":
+            whole += [f"--set={text}" for text in value]
+        else:
+            whole.append(f"{option}={','.join(value) if isinstance(value, list) else value}")
+    return shlex.join(whole)
+
+
+def source_of(files: tuple[str, ...]) -> Any:
+    """What `open_stream` takes: one path, glob or "-", or the paths of several."""
+    if not files:
+        raise UsageError("give a FILE, or - for standard input.")
+    if len(files) == 1:
+        return files[0]
+    if STDIN in files:
+        raise UsageError("standard input cannot be read together with files: give - alone.")
+    return [str(path) for file in files for path in find(file).paths]
+
+
+def widths(given: Iterable[str]) -> list[float]:
+    """Widths of kernels."""
+    return [_width(part) for part in parts(given)]
+
+
+def _width(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--kernels {text} is no width: give numbers such as 0.25,1,4.") from None

@@ -1,0 +1,1 @@
+"""The laboratory: the paper's tables, theory, bounds, data sets and comparisons. Nothing outside imports it."""

@@ -1,0 +1,145 @@
+"""`pocketkernel lab advise`: which learner to use for a file, and in how much memory."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from pocketkernel.cli.options import Count, File, Reading, Seed, at_least, command_line, source_of
+from pocketkernel.cli.show import err, print_json
+from pocketkernel.lab.cli._progress import duration
+from pocketkernel.lab.theory import Advice
+from pocketkernel.lab.theory import advise as advice_on
+from pocketkernel.lab.theory.advice import FEWEST_ROWS, ROWS, in_units
+from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
+
+
+def advise(
+    *files: File,
+    memory: str | None = None,
+    rows: Annotated[int, Parameter(validator=at_least(FEWEST_ROWS))] = ROWS,
+    length: Count = None,
+    permute: Seed | None = None,
+    seed: Seed = 0,
+    reading: Reading = Reading(),  # noqa: B008  (frozen)
+    report: Path | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Tell which learner to use for a file, in how much memory, what to expect of it, and how sure that is.
+
+    The learners are tried on the first rows, in 4 KiB to 1 MiB. Takes about ten seconds.
+
+    Parameters
+    ----------
+    files
+        Files, globs, or - for standard input; plain, or compressed by gzip, bzip2 or xz.
+    memory
+        Bytes that the learner may take, such as 64KiB. Otherwise as many as pay, up to 1 MiB.
+    rows
+        Rows to try.
+    length
+        Rows of the whole stream. Otherwise guessed from the bytes of the files.
+    permute
+        Put the rows in random order by this seed at first. They must fit in memory.
+    seed
+        Of the learners.
+    report
+        Write a page with tables and a chart to this HTML file. Needs jinja2.
+    json
+        Print everything as one JSON document.
+    """
+    began = time.perf_counter()
+    with err().status("trying learners"):
+        advice = advice_on(
+            source_of(files),
+            memory=memory,
+            rows=rows,
+            length=length,
+            permute=permute,
+            seed=seed,
+            **reading.options(),
+        )
+    seconds = time.perf_counter() - began
+    chosen, usual = {"permute": permute, **vars(reading)}, {"permute": None, **vars(Reading())}
+    command = command_line(["pocketkernel", "run", *files, *advice.options], chosen, usual)
+    name = Path(files[0]).name if len(files) == 1 else f"{len(files)} files"
+    if report is not None:
+        write_report(
+            report,
+            title=f"Advice on {name}",
+            lead=advice.sentence,
+            tables=tables_of(advice),
+            charts=[chart_of(advice)],
+            commands=[
+                command_line(
+                    ["pocketkernel", "lab", "advise", *files],
+                    {"memory": memory, "rows": rows, "length": length, "seed": seed, **chosen},
+                    {"memory": None, "rows": ROWS, "length": None, "seed": 0, **usual},
+                ),
+                command,
+            ],
+        )
+    if json:
+        print_json(
+            advice.to_dict() | {"command": command, "seconds": round(seconds, 3), "report": report and str(report)}
+        )
+        return
+    print(advice)
+    print(command)
+    print(duration(seconds) + (f", written to {report}" if report else ""))
+
+
+def tables_of(advice: Advice) -> list[Table]:
+    """All trials; the widths; the bound."""
+    trials = Table(
+        "Mistakes to expect on the rows to come, in percent",
+        ["memory", "learner", "parameters", "stores", Column("mistakes", 2, "min"), Column("from", 2), Column("to", 2)],
+        [
+            [
+                in_units(trial["memory"]),
+                trial["learner"],
+                ", ".join(f"{name}={value}" for name, value in trial["parameters"].items()),
+                trial["budget"],
+                *(100 * trial[name] for name in ("rate", "low", "high")),
+            ]
+            for trial in (one.to_dict() for one in advice.trials)
+        ],
+    )
+    widths = Table(
+        "M-OMD-S with one width alone",
+        ["width", Column("mistakes, %", 2, "min"), Column("A/T", 4), "matters"],
+        [
+            [f"{one.width:g}", 100 * one.rate, one.alignment, "yes" if one.matters else "no"] for one in advice.widths
+        ],
+    )  # fmt: skip
+    terms = Table(
+        "Bound of M-OMD-S per row, without constants",
+        ["memory", "B", "U", *(Column(name, 4) for name in ("L", "U L/sqrt(B)", "U sqrt(L)", "U sqrt(B)", "sum"))],
+        [
+            [
+                in_units(one.memory), one.budget, one.norm_bound, one.least_loss, one.from_memory, one.from_loss,
+                one.from_start, one.total,
+            ]
+            for one in advice.bounds
+        ],
+    )  # fmt: skip
+    return [trials, widths, *([terms] if advice.bounds else [])]
+
+
+def chart_of(advice: Advice) -> Chart:
+    """Mistakes against bytes, by learner."""
+    lines: dict[str, list[tuple[int, float, float, float]]] = {}
+    for trial in advice.trials:
+        name = trial.learner + (", fitted widths" if trial.parameters else "")
+        lines.setdefault(name, []).append((trial.memory, trial.rate, trial.low, trial.high))
+    return line_chart(
+        [Series(name, *map(list, zip(*points, strict=True))) for name, points in lines.items()],  # type: ignore[arg-type]
+        title="Mistakes against memory",
+        x_label="memory",
+        y_label="mistakes",
+        note="On the rows to come, with what they may be.",
+        x_unit="bytes",
+        y_unit="percent",
+        log_x=True,
+    )

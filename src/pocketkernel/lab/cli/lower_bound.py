@@ -1,0 +1,31 @@
+"""`pocketkernel lab lower-bound`: what no learner with a bounded memory can do better."""
+
+import time
+from typing import Annotated
+
+from pocketkernel.cli.show import err
+from pocketkernel.lab import experiments
+from pocketkernel.lab.cli._claims import Claim, several
+from pocketkernel.lab.experiments.lower_bound import BUDGETS
+
+QUICK_BUDGETS = (25, 50, 100, 200)
+
+
+def lower_bound(*, claim: Claim = Claim(), budgets: Annotated[list[int] | None, several(2)] = None) -> None:  # noqa: B008
+    """Run all learners on the stream of the lower bound, as the budget grows.
+
+    Writes lower_bound.md, .tex, .csv, .html and .svg. Takes a minute.
+
+    Parameters
+    ----------
+    budgets
+        Examples that a learner may store; 25, 50, ..., 1600 if not given, up to 200 with --quick.
+    """
+    began = time.perf_counter()
+    quick = claim.quick
+    with err().status("running"):
+        made = experiments.lower_bound(
+            budgets=budgets or (QUICK_BUDGETS if quick else BUDGETS),
+            repetitions=claim.repetitions or (1 if quick else 2),
+        )
+    claim.show(made, began)

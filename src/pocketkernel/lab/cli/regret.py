@@ -1,0 +1,225 @@
+"""`pocketkernel lab regret`: a learner against the best function of one kernel in hindsight."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+
+from pocketkernel.cli.errors import UsageError
+from pocketkernel.cli.options import (
+    File,
+    Learning,
+    Reading,
+    Scale,
+    Seed,
+    at_least,
+    command_line,
+    source_of,
+)  # fmt: skip
+from pocketkernel.cli.show import err, print_json
+from pocketkernel.evaluate.run import learner_class
+from pocketkernel.kernels import Gaussian
+from pocketkernel.lab.cli._progress import duration
+from pocketkernel.lab.cli._two_classes import read_two_classes
+from pocketkernel.lab.theory import RegretStudy, study_regret
+from pocketkernel.lab.theory.study import LANDMARKS
+from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
+from pocketkernel.report.tables import Cell
+
+ROWS = 5000
+
+
+def regret(
+    *files: File,
+    learner: Annotated[str, Parameter(group="Learner")] = "momds",
+    learning: Learning = Learning(),  # noqa: B008  (frozen)
+    kernel: float | None = None,
+    norm_bound: float | None = None,
+    rows: Annotated[int, Parameter(validator=at_least(2))] = ROWS,
+    landmarks: Annotated[int, Parameter(validator=at_least(1))] = LANDMARKS,
+    scale: Scale = "none",
+    permute: Seed | None = None,
+    reading: Reading = Reading(),  # noqa: B008
+    report: Path | None = None,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Measure a learner's regret on a file of two classes.
+
+    Regret is the sum of its losses less that of the best function of one kernel with norm at most U, in hindsight,
+    which is found to within a gap that is told. Of M-OMD-S and M-OMD-H the parts of the regret are shown as the paper's
+    proofs have them, what removals did, and the bound that the proofs give for the counts of this run.
+
+    Parameters
+    ----------
+    files
+        Files, globs, or - for standard input; plain, or compressed by gzip, bzip2 or xz.
+    learner
+        momds, momdh, lkmbooks or raker.
+    kernel
+        Width of the competitor's Gaussian, one of the learner's. Otherwise the one whose best function loses least.
+    norm_bound
+        U of the competitor. Otherwise the learner's, or the root of its budget if it has none.
+    rows
+        Take so many rows from the beginning, or of the permutation.
+    landmarks
+        Rows to express the competitor by; more make the gap smaller, and take longer.
+    scale
+        Scale each column by the rows before.
+    permute
+        Put the rows in random order by this seed first. The whole file must fit in memory.
+    report
+        Write a page with tables and the curve to this HTML file. Needs jinja2.
+    json
+        Print everything as one JSON document.
+    """
+    began = time.perf_counter()
+    made = learner_class(learner)(**learning.parameters(learner))
+    if made._multiclass:
+        raise UsageError(f"{type(made).__name__} is for many classes: use momds, momdh, lkmbooks or raker.")
+    if learner_class(learner).__name__ == "LKMBooks" and made.horizon is None:
+        made.set_params(horizon=rows)
+    X, y = read_two_classes(source_of(files), rows, reading.options(), permute=permute, scale=scale)
+    with err().status("running"):
+        study = study_regret(
+            made,
+            X,
+            y,
+            kernel=None if kernel is None else Gaussian(kernel),
+            norm_bound=norm_bound,
+            landmarks=landmarks,
+        )
+    name = Path(files[0]).name if len(files) == 1 else f"{len(files)} files"
+    table = table_of(name, study)
+    if report is not None:
+        given: dict[str, Any] = {"kernel": kernel, "norm_bound": norm_bound, "rows": rows, "landmarks": landmarks}
+        given |= {"scale": scale, "permute": permute}
+        usual: dict[str, Any] = {"kernel": None, "norm_bound": None, "rows": ROWS, "landmarks": LANDMARKS}
+        usual |= {"scale": "none", "permute": None}
+        write_report(
+            report,
+            title=f"Regret of {study.certificate.learner} on {name}",
+            lead=f"{len(y):,} rows, {X.shape[1]} columns. {said(study)}",
+            tables=[table, conditions_table(study)] if study.conditions else [table],
+            charts=[chart_of(study)],
+            commands=[
+                command_line(
+                    ["pocketkernel", "lab", "regret", *files, "--learner", learner],
+                    {**vars(learning), **given, **vars(reading)},
+                    {**vars(Learning()), **usual, **vars(Reading())},
+                )
+            ],
+        )
+    seconds = time.perf_counter() - began
+    if json:
+        print_json(facts(study) | {"seconds": round(seconds, 3), "report": report and str(report)})
+        return
+    print(table.to_text())
+    for condition in study.conditions:
+        if not condition.met:
+            print(f"{condition}.")
+    print(said(study))
+    print(duration(seconds) + (f", written to {report}" if report else ""))
+
+
+def facts(study: RegretStudy) -> dict[str, Any]:
+    """What was found, as JSON can hold it."""
+    best, curve, parts, harm = study.competitor, study.curve, study.parts, study.harm
+    return {
+        "learner": study.certificate.learner,
+        "rows": int(curve.rows[-1]),
+        "loss": best.loss_name,
+        "own_loss": float(curve.own_loss[-1]),
+        "competitor": {
+            "kernel": f"{best.kernel.family} {best.kernel.parameter:g}",
+            "norm_bound": best.norm_bound,
+            "loss": best.loss,
+            "lower_bound": best.lower_bound,
+        },
+        "regret": float(curve.regret[-1]),
+        "regret_at_most": float(curve.own_loss[-1]) - best.lower_bound,
+        "T1": None if parts is None else parts.advice,
+        "T2": None if parts is None else parts.kernel,
+        "removals": None if harm is None else harm.removals,
+        "xi": None if harm is None else harm.xi,
+        "removals_harmless": None if harm is None else harm.harmless,
+        "theorem": study.certificate.theorem,
+        "bound": None if study.bound is None else float(study.bound[-1]),
+        "conditions": [{"condition": one.text, "numbers": one.numbers, "met": one.met} for one in study.conditions],
+        "curve": {
+            "rows": curve.rows.tolist(),
+            "regret": curve.regret.tolist(),
+            "bound": None if study.bound is None else study.bound.tolist(),
+        },
+    }
+
+
+def table_of(name: str, study: RegretStudy) -> Table:
+    """The sums, and their parts."""
+    best, curve, parts, harm = study.competitor, study.curve, study.parts, study.harm
+    lines: list[list[Cell]] = [
+        [f"loss of {study.certificate.learner}", float(curve.own_loss[-1]), f"{best.loss_name} loss"],
+        [
+            "loss of the competitor",
+            best.loss,
+            f"{best.kernel.family} {best.kernel.parameter:g}, U = {best.norm_bound:g}",
+        ],
+        ["regret", float(curve.regret[-1]), f"at most {best.gap:,.1f} more against the best function"],
+    ]
+    if parts is not None and harm is not None:
+        lines += [
+            ["T1, expert advice", parts.advice, "against the competitor's kernel by itself"],
+            ["T2, the kernel", parts.kernel, "of that kernel against the competitor"],
+            ["removals |J|", harm.removals, "of that kernel"],
+            ["xi", harm.xi, "how far removals led away from the competitor, each, over U^2"],
+            ["xi |J|", harm.xi * harm.removals, f"Theorems 2 and 5 ask for 1 at most: {_yes(harm.harmless)}"],
+        ]
+    if study.bound is not None:
+        lines.append(["bound", float(study.bound[-1]), str(study.certificate.theorem)])
+    return Table(
+        f"{name}: regret after {curve.rows[-1]:,} rows",
+        [Column("what"), Column("sum", digits=2), Column("which")],
+        lines,
+        block=0,
+    )
+
+
+def conditions_table(study: RegretStudy) -> Table:
+    """Which conditions hold."""
+    lines: list[list[Cell]] = [[one.text, one.numbers, _yes(one.met)] for one in study.conditions]
+    return Table("Conditions of the theorem", ["condition", "numbers", "holds"], lines, block=0)
+
+
+def said(study: RegretStudy) -> str:
+    """What the numbers come to, in a sentence or two."""
+    if study.bound is None:
+        return "No theorem of the paper bounds this."
+    failing = sum(not one.met for one in study.conditions)
+    value, own = float(study.bound[-1]), float(study.curve.own_loss[-1])
+    worth = "which says something" if value < own else "which says nothing: it is more than the own loss"
+    conditions = f"Conditions of the theorem that fail: {failing}" if failing else "All conditions of the theorem hold"
+    return f"{conditions}. The bound for the counts of this run is {value:,.0f}, {worth}."
+
+
+def _yes(so: bool) -> str:
+    return "yes" if so else "no"
+
+
+def chart_of(study: RegretStudy) -> Chart:
+    """Reg(t), the bound over it, and the own loss, which is a bound, too."""
+    curve = study.curve
+    lines = [Series("regret", curve.rows, np.where(curve.regret > 0, curve.regret, np.nan))]
+    if study.bound is not None:
+        lines.append(Series("bound", curve.rows, study.bound))
+    lines.append(Series("own loss", curve.rows, curve.own_loss, reference=True))
+    return line_chart(
+        lines,
+        title="Regret so far",
+        x_label="rows",
+        y_label="sum of losses",
+        note="Against the function that is best after all rows; where the regret is below 0 nothing is drawn."
+        + (" A bound above the own loss says nothing." if study.bound is not None else ""),
+        log_x=True,
+        log_y=True,
+    )

@@ -1,0 +1,26 @@
+"""What adapters to other libraries need of a learner beside its public methods."""
+
+from typing import Any
+
+from pocketkernel import _core
+from pocketkernel.learners._base import OnlineKernelClassifier, Scores
+
+
+def core_of(learner: OnlineKernelClassifier) -> _core.Learner:
+    """The compiled learner: it takes arrays as they are, and answers with a status instead of an error."""
+    return learner._core
+
+
+def raw_scores(learner: OnlineKernelClassifier, X: Any) -> Scores:
+    """Scores as the compiled learner gives them: of a multiclass learner, one per class, even if there are two."""
+    return learner._scores(X)
+
+
+def room_for_scores(learner: OnlineKernelClassifier, rows: int) -> Scores:
+    """An array that such scores fit into."""
+    return learner._room_for_scores(rows)
+
+
+def to_bytes(learner: OnlineKernelClassifier, extra: dict[str, Any]) -> bytes:
+    """A model file with the adapter's own JSON in it."""
+    return learner._to_bytes(extra)

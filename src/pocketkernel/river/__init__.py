@@ -1,0 +1,28 @@
+"""Every learner as a River model: one dict of features at a time, names that come and go, the same bits.
+
+`KernelClassifier` takes any classifier of `pocketkernel`:
+
+>>> from pocketkernel import PocketClassifier
+>>> from pocketkernel.river import KernelClassifier
+>>> model = KernelClassifier(PocketClassifier(memory="16KiB"), width=9, seed=0)
+
+Every score equals that of the learner itself, given the same rows and seed.
+"""
+
+from typing import Any
+
+from pocketkernel.learners import OnlineKernelClassifier
+
+try:
+    import river as _  # noqa: F401
+except ImportError as error:
+    raise ImportError('pocketkernel.river needs River: pip install "pocketkernel[river]"') from error
+
+from pocketkernel.river._classifier import KernelClassifier
+
+__all__ = ["KernelClassifier"]
+
+
+def restored(learner: OnlineKernelClassifier, extra: dict[str, Any]) -> KernelClassifier:
+    """The River model that a file holds, from its learner and what was saved with it."""
+    return KernelClassifier._restored(learner, extra)

@@ -1,0 +1,192 @@
+"""KernelClassifier: any classifier of the package as a River classifier."""
+
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
+from river import base
+from sklearn.utils import get_tags
+
+from pocketkernel import learners
+from pocketkernel.learners import OnlineKernelClassifier, Plan
+from pocketkernel.river._adapter import Adapter, are_plain, check_count, implausible, writable
+from pocketkernel.river._columns import Features, Floats, pandas, read_frame
+from pocketkernel.river._labels import Labels, Pair, Several
+
+
+class KernelClassifier(Adapter, base.MiniBatchClassifier):
+    """A learner of `pocketkernel` as a River classifier.
+
+    Labels need not be known beforehand. Of two labels, True (or 1) is positive and False (or 0) negative; of others,
+    the first to appear is negative.
+
+    Features may come and go: the first `width` names get a column each, a later name shares the column that its hash
+    selects, and a feature that is missing from a row is 0. PocketClassifier scales the features itself; for the other
+    learners put a scaler before this model.
+
+    Parameters
+    ----------
+    learner : classifier of `pocketkernel`
+        What learns, such as `PocketClassifier(memory="32KiB")`. It is copied, never changed. Leave its `random_state`
+        at None.
+    n_classes : int, default=2
+        Number of labels to leave room for, from 2 to 10,000; more than 2 for a multiclass learner only.
+    width : int, default=64
+        Number of columns, from 1 to 1,000,000. Memory and time grow with it: set it to the number of features if that
+        is known.
+    seed : int, default=None
+        Seed of the learner, in place of its `random_state`.
+
+    Attributes
+    ----------
+    learner_
+        The learner that has learned the rows, with its `diagnostics_`, `kernel_weights_` and the like.
+    columns_ : dict
+        Column of each name that has its own.
+    collisions_ : int
+        Number of learned values that shared a column.
+    nbytes : int
+        Bytes of the learner. Known before the first row, constant after it.
+
+    Examples
+    --------
+    >>> from pocketkernel import MOMDS, PocketClassifier
+    >>> from pocketkernel.river import KernelClassifier
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> model = KernelClassifier(PocketClassifier(memory="16KiB"), width=9, seed=0)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy()).get() > 0.87
+    True
+    >>> model.nbytes <= 16 * 1024
+    True
+
+    In a pipeline, and with more than two labels:
+
+    >>> model = preprocessing.StandardScaler() | KernelClassifier(MOMDS(memory="16KiB"), width=9, seed=0)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy()).get() > 0.85
+    True
+    >>> model["KernelClassifier"].learner_.diagnostics_.rounds
+    1250
+    >>> model = KernelClassifier(PocketClassifier(), n_classes=7, width=18, seed=0)
+    >>> evaluate.progressive_val_score(datasets.ImageSegments(), model, metrics.Accuracy()).get() > 0.85
+    True
+    """
+
+    def __init__(
+        self, learner: OnlineKernelClassifier, *, n_classes: int = 2, width: int = 64, seed: int | None = None
+    ) -> None:
+        super().__init__(learner, width=width, seed=seed)
+        self.n_classes = n_classes
+        self._labels = Labels(np.zeros(2 if n_classes == 2 else 0))
+        self._has_odds = False
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        """Every learner, with room for two labels and for ten."""
+        for class_ in (getattr(learners, name) for name in learners.__all__):
+            if issubclass(class_, OnlineKernelClassifier):
+                learner = class_(**{"horizon": 2000} if "horizon" in class_._get_param_names() else {})
+                yield {"learner": learner}
+                if get_tags(learner).classifier_tags.multi_class:
+                    yield {"learner": learner, "n_classes": 10}
+
+    @property
+    def _multiclass(self) -> bool:
+        return self.n_classes > 2
+
+    # ---- predicting -------------------------------------------------------------------------------------------------
+
+    def predict_one(self, x: Features) -> Any:  # type: ignore[override]
+        """Label of the features x, None before the first one was learned.
+
+        A binary learner's score of exactly 0 is positive; of equal scores of a multiclass learner, the label that
+        appeared first wins.
+        """
+        return self._labels.best(self._score(x))
+
+    def predict_proba_one(self, x: Features) -> dict[Any, float]:  # type: ignore[override]
+        """Probability of each label that has been learned; needs a learner with the logistic loss.
+
+        With room for two labels, those of False and True from the beginning.
+        """
+        self._check_loss()
+        return self._labels.odds(self._score(x))
+
+    def predict_many(self, X: Any) -> Any:
+        """Labels of the rows of a pandas DataFrame, as a Series with its index."""
+        labels = [self._labels.best(score) for score in self._scores(read_frame(X), len(X))]
+        return pandas().Series(labels, index=X.index, name=self._y_name)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Probabilities of the rows of a pandas DataFrame, as a DataFrame with its index and a column per label."""
+        self._check_loss()
+        odds = self._labels.odds_many(self._scores(read_frame(X), len(X)))
+        return pandas().DataFrame(odds, index=X.index)
+
+    def _check_loss(self) -> None:
+        if not (self._has_odds or hasattr(self.learner, "predict_proba")):
+            raise NotImplementedError(
+                f"{self.learner} has no probabilities, which need the logistic loss: use predict_one, or a learner "
+                "with loss='logistic'."
+            )
+
+    # ---- labels -----------------------------------------------------------------------------------------------------
+
+    def _code(self, y: Hashable) -> Floats | None:
+        return self._labels.codes.get(y)
+
+    def _read(self, targets: list[Hashable]) -> tuple[Floats, Labels]:
+        labels = (self._no_labels() if self._model is None else self._labels).extended(targets)
+        return labels.numbered(targets), labels
+
+    def _keep(self, read: Labels) -> None:
+        self._labels = read
+
+    def _no_labels(self) -> Labels:
+        """Those to begin with."""
+        if self._is_multiclass():
+            return Several(np.arange(self.n_classes, dtype=np.float64))
+        return Pair(np.array([-1.0, 1.0]))
+
+    def _is_multiclass(self) -> bool:
+        return bool(get_tags(self.learner).classifier_tags.multi_class)
+
+    def _begin(self, model: OnlineKernelClassifier, rows: Floats, targets: Floats, weights: Floats | None) -> None:
+        model.partial_fit(rows, targets, classes=self._no_labels().classes, sample_weight=weights)
+
+    def _adopt(self, model: OnlineKernelClassifier) -> None:
+        super()._adopt(model)
+        self._has_odds = hasattr(model, "predict_proba")  # looked up once, since scikit-learn takes its time
+
+    def _planned(self, model: OnlineKernelClassifier) -> Plan:
+        return model.plan(self.width, n_classes=self.n_classes)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count("n_classes", self.n_classes, 2, 10_000)
+        if self.n_classes > 2 and not self._is_multiclass():
+            raise ValueError(
+                f"n_classes={self.n_classes}, but {type(self.learner).__name__} tells two labels apart: use "
+                "PocketClassifier, or wrap this model in river.multiclass.OneVsRestClassifier."
+            )
+
+    # ---- files ------------------------------------------------------------------------------------------------------
+
+    def _written(self) -> dict[str, Any]:
+        return {"labels": [[writable("label", y), place] for y, place in self._labels.places.items()]}
+
+    def _restore_targets(self, extra: dict[str, Any]) -> None:
+        labels, empty = extra["labels"], self._no_labels()
+        good = (
+            isinstance(labels, list)
+            and all(isinstance(pair, list) and len(pair) == 2 and are_plain(pair) for pair in labels)
+            and all(type(place) is int and 0 <= place < self.n_classes for _, place in labels)
+            and len({y for y, _ in labels}) == len({place for _, place in labels}) == len(labels)
+            and np.array_equal(self.learner_.classes_, empty.classes)
+        )
+        if not good:
+            raise implausible()
+        self._labels = type(empty)(empty.classes, dict(labels))
+
+    @classmethod
+    def _parameters_from(cls, learner: OnlineKernelClassifier) -> dict[str, Any]:
+        return {"n_classes": len(learner.classes_)}

@@ -1,0 +1,143 @@
+"""From labels to the learner's classes and back, for labels that are not known beforehand."""
+
+import math
+from collections.abc import Hashable, Iterable
+from reprlib import repr as short
+from typing import Any, Self
+
+import numpy as np
+
+from pocketkernel.river._columns import Floats
+
+
+class Labels:
+    """The labels that have been learned, and what scores mean: none yet.
+
+    Parameters
+    ----------
+    classes : array
+        The learner's classes.
+    places : dict, default={}
+        Position in `classes` of each label that has been learned.
+
+    Attributes
+    ----------
+    codes : dict
+        The class of each such label, as a column of one row.
+    known : list
+        Labels that have a probability: those that have been learned; if there are two classes and no other label, also
+        the bools.
+    """
+
+    def __init__(self, classes: Floats, places: dict[Hashable, int] | None = None) -> None:
+        self.classes = classes
+        self.places = places or {}
+        self.codes = {y: classes[[place]] for y, place in self.places.items()}
+        self.known = list(self.places)
+        if len(classes) == 2 and all(y in (False, True) for y in self.known):
+            self.known += [y for y in (False, True) if y not in self.known]
+
+    def extended(self, labels: Iterable[Hashable]) -> Self:
+        """With these labels as well, or an error if a label is missing or there are too many."""
+        places = dict(self.places)
+        for y in labels:
+            if y in places:
+                continue
+            if y is None or isinstance(y, np.ma.MaskedArray) or y != y:  # noqa: PLR0124  (NaN)
+                raise ValueError(f"y={y!r} is not a label: learn only rows whose label is known.")
+            if len(places) == len(self.classes):
+                raise ValueError(f"y={y!r} is one label too many after {short(list(places))}: {self._advice()}")
+            places[y] = self._place(y, places)
+        return self if len(places) == len(self.places) else type(self)(self.classes, places)
+
+    def numbered(self, labels: Iterable[Hashable]) -> Floats:
+        """The classes of labels that have been learned."""
+        return self.classes[[self.places[y] for y in labels]]
+
+    def _place(self, y: Hashable, places: dict[Hashable, int]) -> int:
+        """Position of a new label."""
+        raise NotImplementedError
+
+    def _advice(self) -> str:
+        """What to do about too many labels."""
+        raise NotImplementedError
+
+    def best(self, score: Any) -> Any:
+        """The label that a row's score means."""
+        return None
+
+    def odds(self, score: Any) -> dict[Hashable, float]:
+        """Probabilities of the known labels, from a row's score."""
+        return dict.fromkeys(self.known, 0.5)
+
+    def odds_many(self, scores: list[Any]) -> dict[Hashable, Any]:
+        """The same for rows: a column of probabilities for each known label."""
+        rows = [self.odds(score) for score in scores]
+        return {y: [odds[y] for odds in rows] for y in self.known}
+
+
+class Pair(Labels):
+    """Labels of a binary learner: True (or 1) is positive, False (or 0) negative; else the first one is negative."""
+
+    def __init__(self, classes: Floats, places: dict[Hashable, int] | None = None) -> None:
+        super().__init__(classes, places)
+        self.known.sort(key=lambda y: self._place(y, self.places) if y not in self.places else self.places[y])
+
+    def _place(self, y: Hashable, places: dict[Hashable, int]) -> int:
+        wanted = int(y == True)  # noqa: E712  (1 and np.True_ as well)
+        return 1 - wanted if wanted in places.values() else wanted
+
+    def _advice(self) -> str:
+        return (
+            "this learner tells two labels apart; use PocketClassifier, or wrap the model in "
+            "river.multiclass.OneVsRestClassifier."
+        )
+
+    def best(self, score: Any) -> Any:
+        """The label that a row's score means; a score of exactly 0 is positive."""
+        return self.known[-1 if score >= 0 else 0]
+
+    def odds(self, score: Any) -> dict[Hashable, float]:
+        """Probabilities of the known labels, from a row's score."""
+        if len(self.known) == 1:
+            return {self.known[0]: 1.0}
+        positive = sigmoid(score)
+        return {self.known[0]: 1.0 - positive, self.known[1]: positive}
+
+    def odds_many(self, scores: list[Any]) -> dict[Hashable, Any]:
+        """The same for rows, without a dict for each."""
+        if len(self.known) == 1:
+            return super().odds_many(scores)
+        positive = np.array([sigmoid(score) for score in scores])
+        return {self.known[0]: 1.0 - positive, self.known[1]: positive}
+
+
+class Several(Labels):
+    """Labels of a multiclass learner, in order of appearance."""
+
+    def _place(self, y: Hashable, places: dict[Hashable, int]) -> int:
+        return len(places)
+
+    def _advice(self) -> str:
+        return f"n_classes={len(self.classes)}; set n_classes to the number of labels."
+
+    def best(self, score: Any) -> Any:
+        """The label with the largest of a row's scores; of equal ones the earlier label."""
+        return self.known[max(range(len(self.known)), key=score.__getitem__)]
+
+    def odds(self, score: Any) -> dict[Hashable, float]:
+        """Probabilities of the known labels, from a row's scores."""
+        seen = score[: len(self.known)]
+        largest = max(seen)
+        odds = [math.exp(each - largest) for each in seen]
+        total = sum(odds)
+        return {y: odd / total for y, odd in zip(self.known, odds, strict=True)}
+
+
+def sigmoid(score: float) -> float:
+    """1 / (1 + exp(-score)) without overflow."""
+    # Not np.exp for blocks: its last bit may differ from that of math.exp.
+    if score >= 0:
+        return 1.0 / (1.0 + math.exp(-score))
+    odds = math.exp(score)
+    return odds / (1.0 + odds)
