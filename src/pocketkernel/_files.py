@@ -26,13 +26,30 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         if target.exists():
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
-        raise
-    with suppress(OSError):  # some systems cannot open a folder
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        raise named(error, path) from error
+    _sync(target.parent)
+
+
+def named(error: BaseException, path: str | os.PathLike[str]) -> BaseException:
+    """The error with the name of the file, if it is one of the system that names none, such as a full disk."""
+    if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+        return OSError(error.errno, error.strerror, os.fspath(path))
+    return error
+
+
+def _sync(folder: Path) -> None:
+    """Make the new name of a file last. A failure is told; what a system cannot do at all is not asked of it."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # Windows opens no folder, and others none that may be written but not read
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise OSError(error.errno, f"the folder cannot be synced: {error.strerror}", os.fspath(folder)) from error
+    finally:
+        os.close(handle)

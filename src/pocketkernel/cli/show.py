@@ -6,6 +6,9 @@ import sys
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape as _escape_markup
+
+from pocketkernel._text import json_plain, plain
 
 
 def out() -> Console:
@@ -21,7 +24,17 @@ def err() -> Console:
 
 def print_json(document: Any) -> None:
     """Write one JSON document to standard output."""
-    sys.stdout.write(json.dumps(finite(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    sys.stdout.write(json_plain(json.dumps(finite(document), ensure_ascii=False, indent=2, allow_nan=False)) + "\n")
+
+
+def say(text: object, end: str = "\n") -> None:
+    """Print text for people; what came from a file cannot steer the terminal."""
+    print(plain(str(text)), end=end)
+
+
+def escape(text: str) -> str:
+    """Text from a file for rich: neither markup nor anything that a terminal would obey."""
+    return _escape_markup(plain(text, kept=""))
 
 
 def finite(value: Any) -> Any:

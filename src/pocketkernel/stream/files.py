@@ -4,6 +4,7 @@ A file's compression and format are told by its first bytes and its name. Nothin
 """
 
 import bz2
+import errno
 import glob
 import gzip
 import io
@@ -198,6 +199,8 @@ def find(source: Source) -> Files:
     """The files that a path, a glob, a list of paths, "-" (standard input) or a binary file stands for."""
     if isinstance(source, (str, os.PathLike)):
         if source == STDIN:
+            if sys.stdin is None or sys.stdin.closed:
+                raise OSError(errno.EBADF, "it is closed", "standard input")
             return Files(kept=_opened(sys.stdin.buffer, "standard input"))
         paths = _matching(os.fspath(source))
     elif callable(getattr(source, "read", None)):

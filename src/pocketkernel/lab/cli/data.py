@@ -5,12 +5,11 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich import box
-from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
 from pocketkernel.cli.errors import UsageError
-from pocketkernel.cli.show import err, out, print_json
+from pocketkernel.cli.show import err, escape, out, print_json
 from pocketkernel.lab import catalogue
 from pocketkernel.lab.catalogue import CATALOGUE, Checked, DataError
 
