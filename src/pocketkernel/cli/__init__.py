@@ -5,11 +5,11 @@ import sys
 import threading
 import tomllib
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TextIO, cast
 
 import cyclopts
 
@@ -17,6 +17,7 @@ from pocketkernel import __doc__ as summary
 from pocketkernel.cli import certify, demo, inspect, predict, run
 from pocketkernel.cli.errors import INTERRUPTED, WRONG_DATA, UsageError, describe, finish_output, quietly
 from pocketkernel.cli.options import HARMLESS, INPUT
+from pocketkernel.cli.show import Output
 from pocketkernel.evaluate.run import READER
 from pocketkernel.stream.files import STDIN
 
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None, branches: Sequence[Branch] = ()) -> 
     if sys.stdout is None:
         print("pocketkernel: standard output is closed.", file=sys.stderr)
         return WRONG_DATA
-    with quietly() as end:
+    with quietly() as end, redirect_stdout(cast(TextIO, Output(sys.stdout))):
         path, is_given, tokens = _config_of(tokens)
         app = make_app(branches)
         tokens = [INPUT if token == STDIN else token for token in tokens]  # cyclopts takes - for an option

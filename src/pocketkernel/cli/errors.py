@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import cyclopts
 
+from pocketkernel._files import named
 from pocketkernel._text import plain
 from pocketkernel.evaluate import RecordError, RunError
 from pocketkernel.model_file import ModelFileError
@@ -62,9 +63,8 @@ def finish_output(end: End) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more can be written
         end.code = end.code or WRONG_DATA
-        nameless = isinstance(end.error, OSError) and end.error.filename is None
-        if not isinstance(error, BrokenPipeError) and (end.error is None or nameless):
-            end.error = OSError(error.errno, error.strerror, "standard output")
+        if not isinstance(error, BrokenPipeError) and end.error is None:
+            end.error = named(error, "standard output")
 
 
 def describe(error: BaseException) -> str:

@@ -139,8 +139,11 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
         sys.stdout.flush()
         return
     if path.exists() and not path.is_file():  # a device or a pipe, which takes what comes
-        with path.open("w", encoding="utf-8", newline="") as file:
-            yield file
+        try:
+            with path.open("w", encoding="utf-8", newline="") as file:
+                yield file
+        except OSError as error:
+            raise named(error, path) from error
         return
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:

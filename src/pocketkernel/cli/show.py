@@ -3,12 +3,37 @@
 import json
 import math
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape as _escape_markup
 
+from pocketkernel._files import named
 from pocketkernel._text import json_plain, plain
+
+
+class Output:
+    """Standard output, whose errors say that it is it."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write text."""
+        try:
+            return self._file.write(text)
+        except OSError as error:
+            raise named(error, "standard output") from error
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise named(error, "standard output") from error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 def out() -> Console:

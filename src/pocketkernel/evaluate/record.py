@@ -24,6 +24,7 @@ import numpy.typing as npt
 from pocketkernel._files import write_atomically
 from pocketkernel._level import level
 from pocketkernel._optional import optional
+from pocketkernel._text import json_plain
 from pocketkernel.evaluate.progressive import Progress
 from pocketkernel.memory import parse_bytes
 
@@ -203,7 +204,8 @@ class Record:
         folder.mkdir(parents=True, exist_ok=True)
         # The checksum ties the two: whoever reads between the writes is told, and never given half of each.
         write_atomically(folder / name, data)
-        write_atomically(folder / _JSON, json.dumps(about, indent=2, ensure_ascii=False).encode("utf-8") + b"\n")
+        text = json_plain(json.dumps(about, indent=2, ensure_ascii=False))  # a file's name may have no UTF-8
+        write_atomically(folder / _JSON, text.encode("utf-8") + b"\n")
         for other in FORMATS:
             if other != format:
                 (folder / f"curve.{other}").unlink(missing_ok=True)

@@ -35,7 +35,7 @@ from pocketkernel.evaluate.progressive import Progress, follow
 from pocketkernel.evaluate.record import Record, Recorder, settings_of
 from pocketkernel.stream import SCALERS, Block, Scaler, Stream, gather, open_stream, permutation
 from pocketkernel.stream.errors import StreamError
-from pocketkernel.stream.files import STDIN, Source, find
+from pocketkernel.stream.files import STDIN, Source, find, standard_input
 
 CHECKPOINT = "checkpoint.npz"
 READER = "pocketkernel reader"
@@ -153,7 +153,7 @@ class Job:
         source: Source = self.source
         if source == STDIN:
             # Not through Python's buffer: a thread that waits for it would hold its lock when the program is to end.
-            source = cast(BinaryIO, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
+            source = cast(BinaryIO, getattr(standard_input(), "raw", sys.stdin.buffer))
         most = self.rows if self.permute is None else None  # of permuted rows, those are the first that come out
         stream = open_stream(source, block=self.block, rows=most, **self.reading)
         scaler = None if self.scale is None else SCALERS[self.scale]()
