@@ -1,9 +1,11 @@
 """Kernel learning on a stream, in a fixed number of bytes."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as in typing, which takes time to import
 if TYPE_CHECKING:
+    from typing import Any
+
     from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, gaussians
     from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
     from pocketkernel.loading import load
@@ -32,7 +34,7 @@ __all__ = [
 _MODULES = ("learners", "kernels", "loading", "model_file", "losses", "memory")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Import what is asked for: the command line answers Ctrl-C before NumPy and scikit-learn are imported."""
     if name == "__version__":
         found: Any = import_module("importlib.metadata").version("pocketkernel")
@@ -50,5 +52,5 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_MODULES})
 
 
-def _module(name: str) -> Any:
+def _module(name: str) -> "Any":
     return import_module(f"pocketkernel.{name}")

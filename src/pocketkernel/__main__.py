@@ -2,13 +2,15 @@
 
 import os
 import signal
-from collections.abc import Sequence
-from typing import Any
+
+TYPE_CHECKING = False  # as in typing, which takes time to import
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LAB = ("lab", "pocketkernel.lab.cli:app", "The paper's tables, theory and data sets, and comparisons with peers.")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: "Sequence[str] | None" = None) -> int:
     """Run the command line; Ctrl-C is answered from the first moment on, before all is imported."""
     ours = argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
@@ -29,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _leave(*_: Any) -> None:
+def _leave(*_: object) -> None:
     """End at once: there is nothing to save yet, or nothing more."""
     os.write(2, b"pocketkernel: interrupted.\n")
     os._exit(130)
