@@ -19,6 +19,7 @@ import numpy as np
 
 from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.experiments.data import load, locate
+from pocketkernel.lab.experiments.writing import markdown
 from pocketkernel.lab.theory import advise
 from pocketkernel.lab.theory._trials import Candidate
 from pocketkernel.lab.theory.advice import in_units
@@ -112,7 +113,7 @@ def main():
         "data set", "memory", "advice", "mistakes", "fewest", "by", Column("ratio", 3), Column("expected, %", 2),
         "from, to, %", Column("rows to come, %", 2), "how sure",
     ]  # fmt: skip
-    print(Table("Advice", columns, rows, block=0).to_markdown())
+    print(markdown(Table("Advice", columns, rows, block=0)))
     worst = max(line[6] for line in rows if line[6] is not None)
     held = worst <= LIMIT
     print(f"Most mistakes against the fewest: {worst:.3f}; at most {LIMIT}: {'held' if held else 'NOT HELD'}")

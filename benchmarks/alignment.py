@@ -21,6 +21,7 @@ from pocketkernel.kernels import PAPER_KERNELS
 from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.experiments.data import load, locate
 from pocketkernel.lab.experiments.published import published
+from pocketkernel.lab.experiments.writing import markdown
 from pocketkernel.lab.theory import RunningAlignment, best_in_ball, kernel_alignment
 from pocketkernel.lab.theory._pairs import BLOCK, TILE
 from pocketkernel.report import Column, Table
@@ -113,7 +114,7 @@ def table(names):
         "hinge L*/T", "logistic L*/T", Column("printed L̂/T", 3),
     ]  # fmt: skip
     made = Table("G1", columns, [line for name in names for line in lines(name)], block=0)
-    print(made.to_markdown(), flush=True)
+    print(markdown(made), flush=True)
 
 
 def main():

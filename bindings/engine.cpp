@@ -109,7 +109,7 @@ class EngineOf final : public Engine {
     const Tally& tally() const override { return learner_.tally(); }
     KernelReport report(std::size_t kernel) const override { return learner_.report(kernel); }
     bool frequencies(double* out) const override {
-        if constexpr (std::is_same<L, Raker<T>>::value || std::is_same<L, PocketClassifier<T>>::value) {
+        if constexpr (has_frequencies<L>) {
             const std::size_t features = learner_.config().features;
             for (std::size_t j = 0; j < learner_.config().budget; ++j)
                 for (std::size_t k = 0; k < features; ++k) out[j * features + k] = learner_.frequency(j, k);
@@ -142,6 +142,16 @@ class EngineOf final : public Engine {
 template <class L>
 constexpr std::size_t front_bytes = (sizeof(EngineOf<L>) + pack_bytes - 1) / pack_bytes * pack_bytes;
 
+const char* learner_name(std::size_t place) {
+    const char* name = nullptr;
+    (void)any_learner<T>([&](auto kind) {
+        if (place-- > 0) return false;
+        name = decltype(kind)::type::name;
+        return true;
+    });
+    return name;
+}
+
 bool engine_size(const char* learner, const Config& config, std::size_t& bytes, std::size_t& state_bytes,
                  Status& status) {
     return with_learner<T>(learner, [&](auto kind) {
@@ -149,7 +159,8 @@ bool engine_size(const char* learner, const Config& config, std::size_t& bytes, 
         status = L::check(config);
         if (status != Status::ok) return;
         const Size size = size_of<L>(config);
-        bytes = front_bytes<L> + size.bytes;
+        constexpr std::size_t most = std::numeric_limits<std::size_t>::max() - front_bytes<L>;
+        bytes = front_bytes<L> + smaller(size.bytes, most);
         state_bytes = size.state_bytes;
     });
 }
@@ -251,7 +262,7 @@ double bare_pass(const Rows& rows, std::size_t stored, void* block, std::size_t 
 }  // namespace
 
 const Table& POCKETKERNEL_TABLE() {
-    static const Table table{engine_size, engine_make, elementary, kernel_values, bare_pass};
+    static const Table table{learner_name, engine_size, engine_make, elementary, kernel_values, bare_pass};
     return table;
 }
 

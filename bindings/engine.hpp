@@ -56,6 +56,7 @@ class Engine {
 
 // What one compilation of the core offers. Functions answer false for a name they do not know.
 struct Table {
+    const char* (*learner)(std::size_t place);  // names of the learners, then null
     bool (*size)(const char* learner, const Config& config, std::size_t& bytes, std::size_t& state_bytes,
                  Status& status);
     bool (*make)(const char* learner, const Config& config, void* block, std::size_t size, Engine*& engine,

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "pocketkernel/kernels/list.hpp"
 #include "pocketkernel/losses/list.hpp"
 #include "pocketkernel/simd.hpp"
 #include "text.hpp"
@@ -133,31 +134,18 @@ bool to_places(const View& y, const std::vector<double>& classes, std::int32_t* 
 }
 constexpr const char* label_formats = sizeof(long) == 8 ? "?bifdlq" : "?bifdq";
 
-pk::Family family_of(const std::string& name) {
-    if (name == "gaussian") return pk::Family::gaussian;
-    if (name == "laplacian") return pk::Family::laplacian;
-    if (name == "polynomial") return pk::Family::polynomial;
-    if (name == "linear") return pk::Family::linear;
-    throw nb::value_error(("kernel family '" + name + "' is unknown").c_str());
+// The place of a name in a list of the core's.
+template <std::size_t N>
+std::uint32_t place_of(const char* what, const std::string& name, const char* const (&names)[N]) {
+    for (std::uint32_t place = 0; place < N; ++place)
+        if (name == names[place]) return place;
+    throw nb::value_error((std::string(what) + " '" + name + "' is unknown").c_str());
 }
-pk::Loss loss_of(const std::string& name) {
-    for (pk::Loss id : {pk::Loss::hinge, pk::Loss::logistic, pk::Loss::smooth_hinge})
-        if (pk::with_loss(id, [&](auto loss) { return name == loss.name; })) return id;
-    throw nb::value_error(("loss '" + name + "' is unknown").c_str());
-}
+pk::Loss loss_of(const std::string& name) { return pk::Loss(place_of("loss", name, pk::loss_names)); }
 
-pk::Storage storage_of(const std::string& name) {
-    if (name == "full") return pk::Storage::full;
-    if (name == "float16") return pk::Storage::float16;
-    if (name == "bfloat16") return pk::Storage::bfloat16;
-    throw nb::value_error(("storage '" + name + "' is unknown").c_str());
-}
-
-pk::Removal removal_of(const std::string& name) {
-    if (name == "half") return pk::Removal::half;
-    if (name == "restart") return pk::Removal::restart;
-    if (name == "oldest") return pk::Removal::oldest;
-    throw nb::value_error(("removal '" + name + "' is unknown").c_str());
+template <std::size_t N>
+std::vector<std::string> listed(const char* const (&names)[N]) {
+    return {names, names + N};
 }
 
 // Settings: a Config that owns its kernels.
@@ -171,7 +159,46 @@ struct Settings {
         c.kernels = kernels.data();
         return c;
     }
+    void add_kernel(const std::string& family, double parameter, std::uint32_t order) {
+        kernels.emplace_back(pk::Family(place_of("kernel family", family, pk::family_names)), parameter, order);
+    }
+    void set_name(const std::string& field, const std::string& name) {
+        if (field == "loss")
+            config.loss = loss_of(name);
+        else if (field == "removal")
+            config.removal = pk::Removal(place_of("removal", name, pk::removal_names));
+        else if (field == "storage")
+            config.storage = pk::Storage(place_of("storage", name, pk::storage_names));
+        else
+            throw nb::value_error(("setting '" + field + "' is unknown").c_str());
+    }
+    void set_number(const std::string& name, nb::handle value) {
+        bool found = false;
+        const auto assign = [&](const char* known, auto& field) {
+            if (name != known) return;
+            field = nb::cast<std::decay_t<decltype(field)>>(value);
+            found = true;
+        };
+        assign("seed", config.seed);
+        pk::for_each_size(config, assign);
+        pk::for_each_parameter(config, assign);
+        if (!found) throw nb::value_error(("setting '" + name + "' is unknown").c_str());
+    }
 };
+
+std::vector<std::string> learners() {
+    std::vector<std::string> names;
+    while (const char* name = base_float().learner(names.size())) names.emplace_back(name);
+    return names;
+}
+
+// The parameters of all learners with their defaults.
+nb::dict parameters() {
+    nb::dict all;
+    const pk::Config config;
+    pk::for_each_parameter(config, [&](const char* name, const auto& value) { all[name] = value; });
+    return all;
+}
 
 // ---- learner --------------------------------------------------------------------------------------------------------
 
@@ -489,6 +516,12 @@ class PyLearner {
 
 // ---- functions ------------------------------------------------------------------------------------------------------
 
+int check_kernel(const std::string& family, double parameter, std::uint32_t order) {
+    Settings settings;
+    settings.add_kernel(family, parameter, order);
+    return code(pk::check_kernels(settings.get()));
+}
+
 // (bytes, bytes of the saved state, status) of a learner that is not built.
 std::tuple<std::size_t, std::size_t, int> size_of(const std::string& learner, bool doubles, const Settings& settings) {
     std::size_t bytes = 0, state_bytes = 0;
@@ -601,7 +634,14 @@ NB_MODULE(_core, m) {
     m.doc() = "Compiled core of pocketkernel.";
     m.attr("UNSUITED") = PyLearner::unsuited;
     m.def("levels", levels, "Levels that this machine can run, slowest first.");
+    m.attr("LEARNERS") = learners();
+    m.attr("KERNELS") = listed(pk::family_names);
+    m.attr("LOSSES") = listed(pk::loss_names);
+    m.attr("REMOVALS") = listed(pk::removal_names);
+    m.attr("STORAGES") = listed(pk::storage_names);
+    m.def("parameters", parameters, "Parameters of the learners, with their defaults.");
     m.def("describe", describe, "status"_a, "(subject, sentence) of a status.");
+    m.def("check_kernel", check_kernel, "family"_a, "parameter"_a, "order"_a, "Status of a kernel's numbers.");
     m.def("size_of", size_of, "learner"_a, "doubles"_a, "settings"_a,
           "(bytes, bytes of the saved state, status) of a learner before it is built.");
     m.def("loss_constants", loss_constants, "name"_a, "(smooth, G1, G2)");
@@ -616,41 +656,9 @@ NB_MODULE(_core, m) {
 
     nb::class_<Settings>(m, "Settings")
         .def(nb::init<>())
-        .def("add_kernel", [](Settings& s, const std::string& family,
-                              double parameter) { s.kernels.push_back({family_of(family), parameter}); })
-        .def("set_loss", [](Settings& s, const std::string& name) { s.config.loss = loss_of(name); })
-        .def("set_removal", [](Settings& s, const std::string& name) { s.config.removal = removal_of(name); })
-        .def("set_storage", [](Settings& s, const std::string& name) { s.config.storage = storage_of(name); })
-        .def_prop_rw(
-            "classes", [](const Settings& s) { return s.config.classes; },
-            [](Settings& s, std::size_t v) { s.config.classes = v; })
-        .def_prop_rw(
-            "features", [](const Settings& s) { return s.config.features; },
-            [](Settings& s, std::size_t v) { s.config.features = v; })
-        .def_prop_rw(
-            "budget", [](const Settings& s) { return s.config.budget; },
-            [](Settings& s, std::size_t v) { s.config.budget = v; })
-        .def_prop_rw(
-            "reservoir", [](const Settings& s) { return s.config.reservoir; },
-            [](Settings& s, std::size_t v) { s.config.reservoir = v; })
-        .def_prop_rw(
-            "step", [](const Settings& s) { return s.config.step; }, [](Settings& s, double v) { s.config.step = v; })
-        .def_prop_rw(
-            "norm_bound", [](const Settings& s) { return s.config.norm_bound; },
-            [](Settings& s, double v) { s.config.norm_bound = v; })
-        .def_prop_rw(
-            "horizon", [](const Settings& s) { return s.config.horizon; },
-            [](Settings& s, double v) { s.config.horizon = v; })
-        .def_prop_rw(
-            "nu", [](const Settings& s) { return s.config.nu; }, [](Settings& s, double v) { s.config.nu = v; })
-        .def_prop_rw(
-            "rate", [](const Settings& s) { return s.config.rate; }, [](Settings& s, double v) { s.config.rate = v; })
-        .def_prop_rw(
-            "regularization", [](const Settings& s) { return s.config.regularization; },
-            [](Settings& s, double v) { s.config.regularization = v; })
-        .def_prop_rw(
-            "seed", [](const Settings& s) { return s.config.seed; },
-            [](Settings& s, std::uint64_t v) { s.config.seed = v; });
+        .def("add_kernel", &Settings::add_kernel, "family"_a, "parameter"_a, "order"_a = 1)
+        .def("set_name", &Settings::set_name, "field"_a, "name"_a)
+        .def("set_number", &Settings::set_number, "name"_a, "value"_a);
 
     nb::class_<PyLearner>(m, "Learner")
         .def(nb::init<const std::string&, bool, const std::string&, const Settings&>(), "learner"_a, "doubles"_a,

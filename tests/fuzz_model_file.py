@@ -1,7 +1,8 @@
 """Mutated model files, thousands of them. Each is refused with a ModelFileError or gives a model that works.
 
-Run by test_fuzz.py in a process with little memory: `python fuzz_model_file.py JOURNAL`. The journal holds the case at
-work, so that a crash can be told; `python fuzz_model_file.py - KIND NUMBER` repeats one case.
+Run by test_fuzz.py in a process with little memory: `python fuzz_model_file.py JOURNAL [TIMES]`, which does TIMES as
+many cases. The journal holds the case at work, so that a crash can be told; `python fuzz_model_file.py - KIND NUMBER`
+repeats one case.
 """
 
 import base64
@@ -234,22 +235,26 @@ def replaced(value, path, new):
 def edit_json(data, rng):
     """One or two fields replaced, removed or added."""
     metadata, model, state = unpack(data)
+    return pack(metadata, canonical(mutated(model, rng, HOSTILE)), state)
+
+
+def mutated(value, rng, hostile):
     for _ in range(rng.choice([1, 1, 1, 2])):
-        path = rng.choice(list(paths(model)))
-        here = model
+        path = rng.choice(list(paths(value)))
+        here = value
         for key in path[:-1]:
             here = here[key]
         way = rng.random()
         if path and way < 0.15 and isinstance(here, dict):
             here = {k: v for k, v in here.items() if k != path[-1]}
-            model = replaced(model, path[:-1], here)
+            value = replaced(value, path[:-1], here)
         elif path and way < 0.3 and isinstance(here, dict):
-            model = replaced(model, path[:-1], here | {rng.choice(["new", "", "seed", "kernels"]): rng.choice(HOSTILE)})
+            value = replaced(value, path[:-1], here | {rng.choice(["new", "", "seed", "kernels"]): rng.choice(hostile)})
         else:
-            model = replaced(model, path, rng.choice(HOSTILE))
-        if not isinstance(model, dict):
+            value = replaced(value, path, rng.choice(hostile))
+        if not isinstance(value, dict):
             break
-    return pack(metadata, canonical(model), state)
+    return value
 
 
 BOMBS = [
@@ -450,13 +455,13 @@ def limit_memory():
     resource.setrlimit(resource.RLIMIT_AS, (size + MOST_MEMORY, size + MOST_MEMORY))
 
 
-def main(journal):
-    self_check()
+def main(journal, kinds, judge, times=1):
+    """Go through the cases of each kind; what became of them is printed as JSON."""
     limit_memory()
     counts = Counter()
     with open(journal, "wb", buffering=0) as file:
-        for kind, (_, cases) in KINDS.items():
-            for number in range(cases):
+        for kind, (_, cases) in kinds.items():
+            for number in range(cases * times):
                 file.seek(0)
                 file.write(f"{kind} {number}".ljust(60).encode())
                 signal.setitimer(signal.ITIMER_REAL, LONGEST)  # ends the process
@@ -466,8 +471,9 @@ def main(journal):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2:
-        main(sys.argv[1])
+    if len(sys.argv) < 4:
+        self_check()
+        main(sys.argv[1], KINDS, judge, *map(int, sys.argv[2:]))
     else:
         print(base64.b64encode(case(sys.argv[2], int(sys.argv[3]))[1]).decode())
         print(judge(sys.argv[2], int(sys.argv[3])), _core.levels())

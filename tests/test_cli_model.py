@@ -113,7 +113,7 @@ def test_a_pipe_from_end_to_end(trained, tmp_path):
         (["rows.svm", "rows.svm"], 1, "not a pocketkernel model file"),
         (["rows.run", "wide.svm"], 1, "wide.svm, line 1, column 3"),
         (["rows.run"], 2, "give a FILE"),
-        (["bare.pk", "rows.svm"], 1, "no pipeline.json beside it"),
+        (["bare.pk", "rows.svm"], 1, "does not say how to read rows"),
         (["hinge.run", "rows.svm", "--proba"], 2, "--proba needs loss=logistic"),
     ],
     ids=str,
@@ -131,15 +131,27 @@ def test_mistakes(trained, tmp_path, capsys, options, code, words):
     assert error.count("\n") == 1 and words in error
 
 
-def test_a_pipeline_of_another_model(trained, tmp_path, capsys):
+def test_a_model_that_went_on_without_its_pipeline(trained, capsys):
     other = pocketkernel.load(trained / "model.safetensors")
     other.partial_fit(np.zeros((1, 4)), [1.0])
     other.save(trained / "model.safetensors")
     assert main(["predict", str(trained), "rows.svm"]) == 1
-    assert "belongs to another model" in capsys.readouterr().err
-    (trained / "pipeline.json").write_text("{}")
-    assert main(["inspect", str(trained)]) == 1
-    assert "cannot be used" in capsys.readouterr().err
+    assert "does not say how to read rows" in capsys.readouterr().err
+    assert main(["inspect", str(trained)]) == 0
+
+
+def test_one_number_of_the_scaler(trained, capsys):
+    """It once changed labels without a word."""
+    file = trained / "model.safetensors"
+    data = file.read_bytes()
+    scaler = load_with_pipeline(file)[1].scaler
+    number = scaler.columns["sum"][:1]
+    file.write_bytes(data.replace(number.tobytes(), (number * 1e4).tobytes()))
+    assert file.read_bytes() != data
+    for verb in (["predict", str(trained), "rows.svm"], ["inspect", str(trained)]):
+        assert main(verb) == 1
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1 and "model.safetensors: the model file is damaged" in error
 
 
 # ---- inspect --------------------------------------------------------------------------------------------------------

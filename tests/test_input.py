@@ -449,7 +449,7 @@ BAD_PARAMETERS = [
     ("MOMDS", {"kernels": [Polynomial(2.5)]}, ["Polynomial(degree=2.5)", "whole number"]),
     ("MOMDS", {"kernels": [Polynomial(65)]}, ["Polynomial(degree=65)", "64"]),
     ("MOMDS", {"kernels": "rbf"}, ["'rbf'", "gaussians("]),
-    ("MOMDS", {"kernels": ["rbf", "linear"]}, ["'rbf'", "Gaussian(width)"]),
+    ("MOMDS", {"kernels": ["rbf", "linear"]}, ["'rbf'", "Gaussian"]),
     ("MOMDS", {"kernels": 3}, ["kernels=3", "gaussians("]),
     ("MOMDS", {"kernels": []}, ["kernels=[]", "at least one"]),
     ("MOMDS", {"kernels": gaussians(range(1, 34))}, ["32"]),

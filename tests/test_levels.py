@@ -14,15 +14,21 @@ from pocketkernel import (
     Laplacian,
     Linear,
     LKMBooks,
+    Matern32,
+    Matern52,
     MulticlassMOMDS,
     PocketClassifier,
     Polynomial,
     Raker,
+    RationalQuadratic,
     _core,
     gaussians,
 )
 
-MIXED = (Gaussian(1.0), Laplacian(2.0), Polynomial(3), Gaussian(0.5), Gaussian(0.3), Linear(), Laplacian(0.5))
+MIXED = (
+    *(Gaussian(1.0), Laplacian(2.0), Polynomial(3), Gaussian(0.5), Gaussian(0.3), Linear(), Laplacian(0.5)),
+    *(Matern32(1.5), Matern52(0.7), RationalQuadratic(0.5, alpha=3)),
+)
 LEARNERS = {
     "MOMDS": lambda **given: MOMDS(budget=21, random_state=1, **given),
     "MOMDS oldest": lambda **given: MOMDS(budget=9, removal="oldest", random_state=1, **given),

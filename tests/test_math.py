@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from pocketkernel import _core
+from pocketkernel import Matern32, Matern52, RationalQuadratic, _core
 
 LEVELS = _core.levels()
 DTYPES = {"float32": np.float32, "float64": np.float64}
@@ -175,3 +175,44 @@ def test_extreme_widths(family, dtype, width):
 def test_kernels_have_the_same_bits_at_every_level(widths, dtype, level):
     expected, _ = kernel_values("gaussian", WIDTHS[widths], distances(), dtype, LEVELS[0])
     np.testing.assert_array_equal(kernel_values("gaussian", WIDTHS[widths], distances(), dtype, level)[0], expected)
+
+
+def direct_matern(polynomial, twice_nu):
+    def at(kernel, m):
+        a = mpmath.sqrt(twice_nu * m) / kernel.width
+        return polynomial(a) * mpmath.exp(-a)
+
+    return at
+
+
+APART = {
+    "matern32": (Matern32, direct_matern(lambda a: 1 + a, 3)),
+    "matern52": (Matern52, direct_matern(lambda a: 1 + a + a**2 / 3, 5)),
+    "rational_quadratic": (
+        RationalQuadratic,
+        lambda kernel, m: (1 + m / (2 * kernel.alpha * mpmath.mpf(kernel.width) ** 2)) ** -kernel.alpha,
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("numbers", [(0.3,), (1.0,), (40.0,), (1e-10,), (1e10,)])
+@pytest.mark.parametrize("family", APART)
+def test_kernels_outside_ladders(family, numbers, dtype):
+    class_, exact = APART[family]
+    kernels = [class_(*numbers)] + ([class_(*numbers, alpha=7)] if family == "rational_quadratic" else [])
+    settings = _core.Settings()
+    for kernel in kernels:
+        settings.add_kernel(kernel.family, kernel.parameter, kernel.order)
+    m = np.concatenate([[0.0], np.geomspace(1e-14, 1e7, 300)]).astype(DTYPES[dtype]).astype(float)
+    got = np.empty((len(kernels), len(m)))
+    _core.kernel_values(settings, dtype == "float64", "", m, got)
+    expected = np.array([[float(exact(kernel, mpmath.mpf(v))) for v in m] for kernel in kernels])
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-14 if dtype == "float64" else 1e-6)
+    np.testing.assert_array_equal(got[:, 0], 1)
+    if dtype == "float64":
+        described = np.array([kernel.at(m) for kernel in kernels])  # as Python describes it
+        np.testing.assert_allclose(described, expected, rtol=0, atol=1e-13)
+    far = np.empty((len(kernels), 1))
+    _core.kernel_values(settings, dtype == "float64", "", np.array([np.inf]), far)
+    np.testing.assert_array_equal(far, 0)  # a lane without a row

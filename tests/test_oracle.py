@@ -13,15 +13,21 @@ from pocketkernel import (
     Laplacian,
     Linear,
     LKMBooks,
+    Matern32,
+    Matern52,
     MulticlassMOMDS,
     PocketClassifier,
     Polynomial,
     Raker,
+    RationalQuadratic,
     gaussians,
 )
 
 PAPER = gaussians([0.25, 1, 4, 16, 64])
-MIXED = (Gaussian(1.0), Laplacian(2.0), Polynomial(3), Gaussian(0.3), Linear(), Laplacian(0.5), Polynomial(2))
+MIXED = (
+    *(Gaussian(1.0), Laplacian(2.0), Polynomial(3), Gaussian(0.3), Linear(), Laplacian(0.5), Polynomial(2)),
+    *(Matern32(1.5), Matern52(0.7), RationalQuadratic(1.0), RationalQuadratic(0.5, alpha=3)),
+)
 STREAMS = {
     "rings": streams.rings(3000),
     "duplicates": streams.with_duplicates(3000),

@@ -24,7 +24,8 @@ from pocketkernel.evaluate import (
     progressive,
     settings_of,
 )
-from pocketkernel.evaluate.record import COLUMNS, kernel_names
+from pocketkernel.evaluate.curve import COLUMNS
+from pocketkernel.evaluate.recorder import kernel_names
 
 X, y = streams.rings(1003)
 FORMATS = [
@@ -156,13 +157,13 @@ def damage(folder, what):
     [
         ("no folder", "holds no record"),
         ("no json", r"no record\.json in it"),
-        ("torn json", "no JSON"),
-        ("binary json", "no JSON"),
+        ("torn json", "not valid JSON"),
+        ("binary json", "not valid JSON"),
         ("foreign json", "no record of a run"),
         ("list", "no record of a run"),
         ("version", "has version 99, and this program reads version 1"),
-        ("part missing", "'curve' is missing or unknown"),
-        ("elsewhere", "'../secret' is missing or unknown"),
+        ("part missing", "curve is missing or unknown"),
+        ("elsewhere", "curve.file cannot be '../secret'"),
         ("kernels", "its columns are rows, "),
         ("points", "8 points, not 7"),
         ("no curve", "cannot be read: No such file"),

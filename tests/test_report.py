@@ -1,6 +1,5 @@
 """Tables, charts, pages and figures: right numbers, whole pages, nothing that is read as mark-up."""
 
-import csv
 import math
 import re
 import sys
@@ -13,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostile import HOSTILE, TABLE
 from pocketkernel.evaluate import Curve, Record
-from pocketkernel.evaluate.record import COLUMNS
+from pocketkernel.evaluate.curve import COLUMNS
 from pocketkernel.report import (
-    Column,
     Series,
     Spread,
     Table,
@@ -32,7 +31,6 @@ from pocketkernel.report.html import settings_tables
 from pocketkernel.report.style import ramp
 from pocketkernel.report.svg import TOLERANCE, _thinned, figure
 
-HOSTILE = "<script>alert('1')</script> & \"q\" {{ 7*7 }} $x_1$ | \\end{tabular} %"
 LONG = "a learner whose name goes on " * 10 + "x" * 300
 
 
@@ -345,51 +343,6 @@ def test_what_to_install(tmp_path, monkeypatch):
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
-CELLS = [0.1 + 0.2, -1e-17, 12_345.678, math.nan, math.inf, -math.inf, 5e-324]
-TABLE = Table(
-    f"Title {HOSTILE}",
-    ["name", Column("x", digits=2, best="min"), Column("mean", digits=1, best="max"), Column("d", 1, signed=True), "n"],
-    [[HOSTILE if n % 2 else f"row {n}", x, Spread(x, abs(x)), x, n * 1000] for n, x in enumerate(CELLS)]
-    + [["none", None, None, None, None]],
-    note=HOSTILE,
-)
-
-
-def test_csv_keeps_every_bit():
-    header, *rows = csv.reader(TABLE.to_csv().splitlines())
-    assert header == ["name", "x", "mean", "mean sd", "d", "n"]
-    for row, cells in zip(rows, TABLE.rows, strict=True):
-        assert row[0] == cells[0]
-        if cells[1] is None:
-            assert row[1:] == [""] * 5
-        else:
-            np.testing.assert_array_equal([float(row[1]), float(row[2]), float(row[3])], [cells[1], *cells[2]])
-            assert int(row[5]) == cells[4]
-
-
-def test_markdown_reads_back():
-    lines = TABLE.to_markdown().splitlines()
-    assert lines[1] == "|---|---:|---:|---:|---:|"
-    for line, row in zip(lines[2:], TABLE.rows, strict=True):
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        assert len(cells) == 5
-        name = re.sub(r"\\(.)", r"\1", cells[0]).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-        assert name == row[0]
-    assert "| 0.30 | 0.3 ± 0.3 | +0.3 | 0 |" in lines[2]
-    assert "| **-0.00** |" in lines[2 + CELLS.index(-1e-17)], "the smallest finite number"
-
-
-def test_latex_is_balanced():
-    text = TABLE.to_latex(label="tab:x")
-    plain = re.sub(r"\\[{}$&#%_]", "", text)
-    assert plain.count("{") == plain.count("}")
-    assert plain.count("$") % 2 == 0
-    assert text.count(r"\begin{tabular}{lrrrr}") == text.count(r"\end{tabular}") == 1
-    assert all(line.count(" & ") == 4 for line in plain.splitlines() if line.endswith(r"\\"))
-    assert r"\textbackslash{}end\{tabular\} \%" in text
-    assert r"$\pm$" in text and r"$\infty$" in text and r"\label{tab:x}" in text
-    assert text.isascii()
-
 
 def test_html_table_is_whole():
     found = Page(TABLE.to_html())
@@ -399,24 +352,8 @@ def test_html_table_is_whole():
     assert ("th", HOSTILE) in found.texts
 
 
-def test_each_block_has_its_best():
-    columns = ["data", Column("x", digits=0, best="min")]
-    rows = [["a", 3.0], ["a", 2.0], ["b", 7.0], ["b", 9.0], ["c", 1.0]]
-    assert re.findall(r"\*\*(\d)\*\*", Table("t", columns, rows, block=0).to_markdown()) == ["2", "7"]
-    assert re.findall(r"\*\*(\d)\*\*", Table("t", columns, rows).to_markdown()) == ["1"]
-    assert Table("t", columns, rows, block=0).to_latex().count(r"\midrule") == 3
-
-
-def test_a_table_in_plain_text():
-    rows = [["M-OMD-S", Spread(8.2, 0.14), 400], ["Raker", Spread(10.3), None]]
-    table = Table("Digits", ["learner", Column("mistakes %", digits=2, best="min"), "B"], rows, "Not shown.")
-    assert table.to_text() == ("Digits\nlearner    mistakes %    B\nM-OMD-S  8.20 ± 0.14*  400\nRaker           10.30")
-
-
 def test_an_empty_table():
     table = Table("", ["a", "b"], [])
-    assert table.to_csv() == "a,b\n"
-    assert table.to_markdown().count("\n") == 1
     Page(table.to_html())
     with pytest.raises(ValueError, match="has 1 cells, not 2"):
         Table("t", ["a", "b"], [["x"]])

@@ -3,10 +3,12 @@
 import io
 import json
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from pocketkernel import MOMDS, model_file
 from pocketkernel.evaluate.pipeline import Pipeline
 from pocketkernel.stream import StreamError, gather, open_stream
 
@@ -142,10 +144,12 @@ def test_reading_again_begins_anew(tmp_path):
     np.testing.assert_array_equal(rest, gather(stream.blocks()).X[4:])
 
 
-def test_a_pipeline_can_be_written_whatever_its_columns_are_called(tmp_path):
+def test_a_pipeline_can_be_written_whatever_its_columns_are_called():
     names = ["half \udcff", "label"]  # what a command line in another code gives
     stream = stream_of("1,2\n", columns=names)
     encoding = stream.encoding.to_dict()
-    Pipeline(1, stream.feature_names, encoding, None, {"columns": names}).write(tmp_path / "pipeline.json", b"")
-    again = Pipeline.read(tmp_path / "pipeline.json")
+    section, arrays = Pipeline(1, encoding, None, {"columns": names, "format": "csv"}).written()
+    model = MOMDS(budget=2).fit([[0.0], [1.0]], [0, 1])._contents({})
+    data = model_file.encode(replace(model, sections={"pipeline": section}, arrays=arrays))
+    again = Pipeline.of(model_file.decode(data, lambda *_: None))
     assert (again.encoding, again.feature_names) == (encoding, names[:1])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pocketkernel.evaluate.run import Job
+from pocketkernel.evaluate.job import Job
 from pocketkernel.stream import StreamError, gather, open_stream
 from pocketkernel.stream.delimited import Delimited
 from pocketkernel.stream.errors import Skipped

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "simd.hpp"
 
@@ -14,20 +16,45 @@ class Arena {
     Arena() = default;  // counts only
     explicit Arena(void* block) : base_(static_cast<unsigned char*>(block)) {}
 
-    // n zeroed objects of a trivial type, aligned to a pack. Null while counting.
-    template <class T>
-    T* take(std::size_t n) {
-        const std::size_t size = (n * sizeof(T) + pack_bytes - 1) / pack_bytes * pack_bytes;
-        unsigned char* piece = base_ ? base_ + used_ : nullptr;
-        used_ += size;
-        if (!piece) return nullptr;
-        std::memset(piece, 0, size);
-        return reinterpret_cast<T*>(piece);
+    // Room for the product of the counts, of zeroed objects of a trivial type, aligned to a pack. Null while counting.
+    // Counts are multiplied here so that no product can wrap around unseen, as it could where std::size_t has 32 bits.
+    template <class T, class... Counts>
+    T* take(Counts... counts) {
+        static_assert(std::is_trivially_copyable<T>::value && std::is_trivially_destructible<T>::value,
+                      "objects on an arena are zeroed, copied and left as bytes");
+        return reinterpret_cast<T*>(take_bytes(product(sizeof(T), counts...)));
     }
 
+    // Room for one object of any type, which the caller constructs there.
+    template <class T>
+    void* place() {
+        return take_bytes(sizeof(T));
+    }
+
+    // Bytes taken so far; all there are once a size did not fit std::size_t.
     std::size_t used() const { return used_; }
 
   private:
+    static constexpr std::size_t too_much = std::numeric_limits<std::size_t>::max();
+
+    static constexpr std::size_t product(std::size_t n) { return n; }
+    template <class... Counts>
+    static constexpr std::size_t product(std::size_t a, std::size_t b, Counts... more) {
+        return product(b != 0 && a > too_much / b ? too_much : a * b, more...);
+    }
+
+    unsigned char* take_bytes(std::size_t bytes) {
+        if (used_ > too_much - pack_bytes || bytes > too_much - pack_bytes - used_) {
+            used_ = too_much;
+            return nullptr;
+        }
+        const std::size_t size = (bytes + pack_bytes - 1) / pack_bytes * pack_bytes;
+        unsigned char* piece = base_ ? base_ + used_ : nullptr;
+        used_ += size;
+        if (piece) std::memset(piece, 0, size);
+        return piece;
+    }
+
     unsigned char* base_ = nullptr;
     std::size_t used_ = 0;
 };

@@ -38,8 +38,8 @@ class Buffer {
           norms_(norms),
           limit_(value_limit<T>(storage)),
           format_(storage),
-          values_(arena.take<T>(format_ ? 0 : padded<T>(capacity) * features)),
-          halves_(arena.take<std::int16_t>(format_ ? padded<T>(capacity) * features : 0)),
+          values_(arena.take<T>(format_ ? 0 : padded<T>(capacity), features)),
+          halves_(arena.take<std::int16_t>(format_ ? padded<T>(capacity) : 0, features)),
           norm2_(arena.take<double>(norms.squared ? padded<T>(capacity) : 0)),
           norm1_(arena.take<double>(norms.l1 ? padded<T>(capacity) : 0)),
           size_(arena.take<std::uint64_t>(1)) {}

@@ -1,6 +1,7 @@
 // What a learner is built from: plain numbers, the same struct for every learner; each reads its own fields.
 //
-// These types carry no code and are shared by all levels.
+// These types are shared by all levels. A parameter is declared twice in this file and nowhere else: as a field of
+// Config, and by name in `for_each_parameter`, from which the digest, the binding and Python take it.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +9,22 @@
 
 namespace pocketkernel {
 
-enum class Family : std::uint32_t { gaussian, laplacian, polynomial, linear };
-enum class Loss : std::uint32_t { hinge, logistic, smooth_hinge };
+enum class Family : std::uint32_t;  // kernels/list.hpp
+enum class Loss : std::uint32_t;    // losses/list.hpp
 enum class Removal : std::uint32_t { half, restart, oldest };
+inline constexpr const char* removal_names[] = {"half", "restart", "oldest"};
 enum class Storage : std::uint32_t { full, float16, bfloat16 };
+inline constexpr const char* storage_names[] = {"full", "float16", "bfloat16"};
 
+// A kernel: its family and up to two numbers, which its own file explains.
 struct KernelSpec {
+    KernelSpec() = default;
+    constexpr KernelSpec(Family family_, double parameter_, std::uint32_t order_ = 1)
+        : family(family_), order(order_), parameter(parameter_) {}
+
     Family family;
-    double parameter;  // gaussian: sigma; laplacian: s; polynomial: degree; linear: unused
+    std::uint32_t order;
+    double parameter;
 };
 
 inline constexpr std::size_t max_kernels = 32;
@@ -26,7 +35,7 @@ struct Config {
     std::size_t budget = 0;               // B, stored examples (per kernel for M-OMD-H); or D, random frequencies
     std::size_t kernel_count = 0;         // K
     const KernelSpec* kernels = nullptr;  // the caller's; a learner keeps its own copy
-    Loss loss = Loss::logistic;
+    Loss loss = Loss(1);                  // logistic
     Removal removal = Removal::half;
     Storage storage = Storage::full;  // how buffers hold their rows
     double step = 1.0;                // c of lambda = c U / sqrt(B); the factor of LKMBooks' step
@@ -38,6 +47,25 @@ struct Config {
     double regularization = 0.0;      // mu of Raker
     std::uint64_t seed = 0;
 };
+
+// Calls f(name, field) for every parameter that is a number, in the order in which they enter the digest. The seed is
+// not among them: it decides no layout, and the state holds what became of it.
+template <class C, class F>
+constexpr void for_each_size(C& config, F&& f) {
+    f("features", config.features);
+    f("classes", config.classes);
+    f("budget", config.budget);
+}
+template <class C, class F>
+constexpr void for_each_parameter(C& config, F&& f) {
+    f("step", config.step);
+    f("norm_bound", config.norm_bound);
+    f("reservoir", config.reservoir);
+    f("horizon", config.horizon);
+    f("nu", config.nu);
+    f("rate", config.rate);
+    f("regularization", config.regularization);
+}
 
 // What a learner has done so far; the per-kernel part is read through Learner::kernel_report.
 struct Tally {

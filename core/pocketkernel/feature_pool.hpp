@@ -25,12 +25,12 @@ class FeaturePool {
           features_(features),
           functions_(functions),
           owner_(arena.take<std::uint8_t>(tiles_)),
-          theta_(arena.take<T>(tiles_ * functions * waves * W)),
-          at_zero_(may_be_sparse ? arena.take<T>(tiles_ * W) : nullptr),
-          frequencies_(arena.take<std::int8_t>(tiles_ * features * W)) {}
+          theta_(arena.take<T>(tiles_, functions, waves * W)),
+          at_zero_(may_be_sparse ? arena.take<T>(tiles_, W) : nullptr),
+          frequencies_(arena.take<std::int8_t>(tiles_, features, W)) {}
 
     // Scratch, which is not part of the state.
-    void plan(Arena& arena) { angles_ = arena.take<T>(tiles_ * W); }
+    void plan(Arena& arena) { angles_ = arena.take<T>(tiles_, W); }
 
     // Draws the frequencies, and lends the tiles to owners 1 .. `owners` in turn.
     void reset(Rng& rng, std::size_t owners) {

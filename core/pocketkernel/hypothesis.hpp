@@ -33,7 +33,7 @@ class Coefficients {
   public:
     Coefficients() = default;
     Coefficients(Arena& arena, std::size_t functions, std::size_t capacity)
-        : functions_(functions), stride_(padded<T>(capacity)), values_(arena.take<T>(functions * stride_)) {}
+        : functions_(functions), stride_(padded<T>(capacity)), values_(arena.take<T>(functions, stride_)) {}
 
     T* of(std::size_t i) { return values_ + i * stride_; }
     const T* of(std::size_t i) const { return values_ + i * stride_; }

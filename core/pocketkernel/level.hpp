@@ -8,8 +8,14 @@
 
 #include <cfloat>
 
-#if defined(__FAST_MATH__)
-#error "pocketkernel gives the same bits on every machine: compile it without -ffast-math"
+// What compilers tell about their flags. GCC does not tell -ffp-contract: where the machine has fused multiply-add, it
+// is for the build to say -ffp-contract=off; clang is told here.
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
+#error "pocketkernel gives the same bits on every machine: compile it without -ffast-math and -ffinite-math-only"
+#endif
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
 #endif
 static_assert(FLT_EVAL_METHOD == 0, "pocketkernel needs float and double arithmetic without excess precision");
 

@@ -164,6 +164,13 @@ POCKETKERNEL_INLINE void cosine_sine(const V& angle, V& cosine, V& sine) {
     sine = bit_cast<V>((s_bits ^ flip) ^ sine_sign);
 }
 
+// q up to `most` with to = 2^q from, or -1. Numbers such as 0.1, 0.2, 0.4 may be off by a rounding.
+inline int doublings(double from, double to, int most) {
+    int q = 0;
+    for (; from < to * 0.75 && q <= most; ++q) from *= 2.0;
+    return absolute(from - to) <= 1e-15 * to ? q : -1;
+}
+
 // x^n by repeated squaring, n >= 1.
 template <class V>
 POCKETKERNEL_INLINE V integer_power(const V& base, unsigned n) {

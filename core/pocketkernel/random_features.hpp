@@ -20,7 +20,7 @@ class RandomFeatures {
     RandomFeatures() = default;
     // The frequencies are part of the learner's state; the order of the kernels is not, see `plan`.
     RandomFeatures(Arena& arena, std::size_t frequencies, std::size_t features)
-        : frequencies_(frequencies), features_(features), values_(arena.take<T>(padded<T>(frequencies) * features)) {}
+        : frequencies_(frequencies), features_(features), values_(arena.take<T>(padded<T>(frequencies), features)) {}
 
     // Arranges the kernels, widest first.
     void plan(Arena& arena, const Config& config) {
@@ -33,7 +33,7 @@ class RandomFeatures {
         }
         int span = 0;
         for (std::size_t n = 1; link_ && n < count_; ++n) {
-            const int m = doublings(link_[n - 1].width, link_[n].width);
+            const int m = doublings(link_[n].width, link_[n - 1].width, most_doublings);
             link_[n].doublings = m >= 0 && span + m <= most_doublings ? m : fresh;
             span = link_[n].doublings == fresh ? 0 : span + m;
         }
@@ -97,12 +97,6 @@ class RandomFeatures {
         double width;
         int doublings;  // of the angle before; or `fresh`
     };
-
-    static int doublings(double wide, double narrow) {
-        int m = 0;
-        for (; narrow < wide * 0.75 && m <= most_doublings; ++m) narrow *= 2.0;
-        return absolute(narrow - wide) <= 1e-15 * wide ? m : fresh;
-    }
 
     void turn(std::size_t n, const Pack<T>& projection, Pack<T>& cosine, Pack<T>& sine) const {
         cosine_sine(projection * Pack<T>(static_cast<T>(1.0 / link_[n].width)), cosine, sine);

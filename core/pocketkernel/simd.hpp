@@ -182,6 +182,7 @@ POCKETKERNEL_INLINE V absolute(const V& a) {
     return larger(a, V(0) - a);
 }
 
+inline double square_root(double a) { return std::sqrt(a); }
 template <class T>
 POCKETKERNEL_INLINE Pack<T> square_root(const Pack<T>& a) {
     alignas(pack_bytes) T lane[lanes_of<T>];

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "config.hpp"
+#include "kernels/list.hpp"
 #include "simd.hpp"
 #include "status.hpp"
 
@@ -20,6 +21,12 @@ struct StateHeader {
     std::uint64_t size;      // bytes of the payload
     std::uint64_t checksum;  // of the payload
 };
+
+// Whether S has the same bytes on every machine, as what is written with the state must: no gaps that depend on how a
+// compiler aligns.
+template <class S, std::size_t Bytes>
+inline constexpr bool part_of_state = sizeof(S) == Bytes && alignof(S) <= 8 && std::is_trivially_copyable<S>::value;
+static_assert(part_of_state<StateHeader, 32>);
 
 // FNV-1a over 64-bit words of plain data.
 class Digest {
@@ -50,24 +57,19 @@ inline std::uint64_t model_digest(const char* learner, std::size_t element_size,
     Digest digest;
     for (const char* s = learner; *s; ++s) digest.add(*s);
     digest.add(element_size);
-    digest.add(c.features);
-    digest.add(c.classes);
-    digest.add(c.budget);
+    const auto add = [&](const char*, const auto& value) { digest.add(value); };
+    for_each_size(c, add);
     digest.add(c.kernel_count);
     for (std::size_t i = 0; i < c.kernel_count; ++i) {
-        digest.add(c.kernels[i].family);
-        digest.add(c.kernels[i].parameter);
+        const KernelSpec kernel = canonical(c.kernels[i]);
+        digest.add(kernel.family);
+        digest.add(kernel.parameter);
+        if (kernel.order != 1) digest.add(kernel.order);
     }
     digest.add(c.loss);
     digest.add(c.removal);
     digest.add(c.storage);
-    digest.add(c.step);
-    digest.add(c.norm_bound);
-    digest.add(c.reservoir);
-    digest.add(c.horizon);
-    digest.add(c.nu);
-    digest.add(c.rate);
-    digest.add(c.regularization);
+    for_each_parameter(c, add);
     return digest.value();
 }
 

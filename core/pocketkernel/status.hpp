@@ -12,10 +12,12 @@ enum class Status {
     budget_out_of_range,
     budget_too_small,
     block_too_small,
+    block_misaligned,
     kernels_empty,
     kernels_too_many,
     width_not_positive,
     degree_not_positive,
+    alpha_out_of_range,
     loss_not_smooth,
     loss_not_logistic,
     kernels_not_gaussian,
@@ -56,10 +58,12 @@ struct StatusText {
             return {"budget", "is out of range: it is a number of rows from 1 to 10,000,000"};
         case Status::budget_too_small: return {"budget", "is too small: halving needs at least 2 examples"};
         case Status::block_too_small: return {"memory", "is too small for this learner"};
+        case Status::block_misaligned: return {"memory", "is not aligned to 64 bytes: use alignas(64)"};
         case Status::kernels_empty: return {"kernels", "is empty: give at least one kernel"};
         case Status::kernels_too_many: return {"kernels", "has too many kernels: at most 32 run side by side"};
         case Status::width_not_positive: return {"kernels", "has a width outside (1e-30, 1e30): use a positive number"};
         case Status::degree_not_positive: return {"kernels", "has a degree that is not a whole number from 1 to 64"};
+        case Status::alpha_out_of_range: return {"kernels", "has an alpha that is not a whole number from 1 to 64"};
         case Status::loss_not_smooth:
             return {"loss",
                     "has no constants G1, G2 with |l'| <= G1 and |l'| <= G2 l, which this learner needs: "

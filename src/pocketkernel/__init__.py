@@ -1,56 +1,35 @@
 """Kernel learning on a stream, in a fixed number of bytes."""
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False  # as in typing, which takes time to import
+from pocketkernel import kernels
+from pocketkernel.kernels import *  # noqa: F403
+
 if TYPE_CHECKING:
-    from typing import Any
-
-    from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, gaussians
-    from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
-    from pocketkernel.loading import load
-    from pocketkernel.model_file import ModelFileError
+    from pocketkernel.learners import *  # noqa: F403
+    from pocketkernel.loading import load as load
+    from pocketkernel.model_file import ModelFileError as ModelFileError
 
     __version__: str
 
-__all__ = [
-    "MOMDH",
-    "MOMDS",
-    "Gaussian",
-    "Kernel",
-    "LKMBooks",
-    "Laplacian",
-    "Linear",
-    "ModelFileError",
-    "MulticlassMOMDS",
-    "PocketClassifier",
-    "Polynomial",
-    "Raker",
-    "__version__",
-    "gaussians",
-    "load",
-]
-
-_MODULES = ("learners", "kernels", "loading", "model_file", "losses", "memory")
+_ELSEWHERE = {"load": "pocketkernel.loading", "ModelFileError": "pocketkernel.model_file"}
 
 
-def __getattr__(name: str) -> "Any":
-    """Import what is asked for: the command line answers Ctrl-C before NumPy and scikit-learn are imported."""
+def __getattr__(name: str) -> Any:
+    """Import what takes time, the learners and with them scikit-learn, only when it is used."""
     if name == "__version__":
-        found: Any = import_module("importlib.metadata").version("pocketkernel")
-    elif name in _MODULES:
-        return import_module(f"pocketkernel.{name}")
-    elif name in __all__:
-        found = next(vars(module)[name] for module in map(_module, _MODULES) if name in vars(module))
-    else:
-        raise AttributeError(f"module 'pocketkernel' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+        return import_module("importlib.metadata").version("pocketkernel")
+    if name in _ELSEWHERE:
+        return getattr(import_module(_ELSEWHERE[name]), name)
+    if name == "__all__" or not name.startswith("_"):
+        learners = import_module("pocketkernel.learners")
+        if name == "__all__":
+            return [*kernels.__all__, *learners.__all__, *_ELSEWHERE, "__version__"]
+        if name in learners.__all__:
+            return getattr(learners, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
-
-
-def _module(name: str) -> "Any":
-    return import_module(f"pocketkernel.{name}")
+    return sorted({*globals(), *__getattr__("__all__")})

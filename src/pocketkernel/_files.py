@@ -1,15 +1,34 @@
-"""Writing files so that a reader finds the old one or the new one, whole."""
+"""Writing files so that a reader finds the old one or the new one, whole; reading those that are not too large."""
 
 import errno
 import os
 import secrets
 import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
 
 
+def read_file(path: str | os.PathLike[str], most: int) -> bytes:
+    """All of a file; ValueError if it has more than `most` bytes, or is a pipe or a device, which may have no end."""
+    with open(path, "rb", opener=_without_waiting) as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise ValueError("this is not a regular file")
+        if about.st_size > most:
+            raise ValueError(f"it has {about.st_size} bytes, more than {most}")
+        return file.read(most)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a named pipe would wait for its writer
+
+
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Put the data in the place of the file, all of it or, if anything fails, none."""
+    """Put the data in the place of the file, all of it or, if anything fails, none.
+
+    If only the last step fails, which makes the file outlast a loss of power, the file is there and OSError is raised.
+    """
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
@@ -26,30 +45,29 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         if target.exists():
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
+        _settle(target.parent)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
         raise named(error, path) from error
-    _sync(target.parent)
 
 
 def named(error: BaseException, path: str | os.PathLike[str]) -> BaseException:
-    """The error with the name of the file, if it is one of the system that names none, such as a full disk."""
-    if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-        return OSError(error.errno, error.strerror, os.fspath(path))
+    """The error of a system with the name of the file: a full disk does not say whose file it cut short."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return OSError(error.errno, os.strerror(error.errno), os.fspath(path))
     return error
 
 
-def _sync(folder: Path) -> None:
-    """Make the new name of a file last. A failure is told; what a system cannot do at all is not asked of it."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # Windows opens no folder, and others none that may be written but not read
+def _settle(folder: Path) -> None:
+    """Have the names in a folder written to the disk."""
+    if os.name == "nt":  # cannot open a folder
         return
+    opened = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        os.fsync(opened)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise OSError(error.errno, f"the folder cannot be synced: {error.strerror}", os.fspath(folder)) from error
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems sync no folders
+            raise
     finally:
-        os.close(handle)
+        os.close(opened)

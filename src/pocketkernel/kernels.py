@@ -2,23 +2,63 @@
 
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern32",
+    "Matern52",
+    "Polynomial",
+    "RationalQuadratic",
+    "gaussians",
+]
+
+Values = npt.NDArray[np.float64]
+Metric = Literal["squared_distance", "l1_distance", "cosine"]
+
+KERNELS: dict[str, type["Kernel"]] = {}
+"""The kernels by the names that the core and model files have for them."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that the core knows by its family and one number. Use one of the subclasses."""
+    """A kernel that the core knows by its family and its numbers. Use one of the subclasses.
+
+    A subclass names the metric of two rows that it is a function of (`metric`), and gives its value there (`at`).
+    """
 
     family: ClassVar[str]
+    metric: ClassVar[Metric]
+
+    def __init_subclass__(cls, family: str, metric: Metric, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        cls.family, cls.metric = family, metric
+        KERNELS[family] = cls
 
     @property
     def parameter(self) -> float:
-        """The one number of the kernel: its width or degree; 1 if it has none."""
+        """The first number of the kernel: its width or degree; 1 if it has none."""
         return float(next(iter(astuple(self)), 1.0))
+
+    @property
+    def order(self) -> int:
+        """The second number of the kernel; 1 if it has none, 0 (which the core refuses) if it is not whole."""
+        second = next(iter(astuple(self)[1:]), 1)
+        return int(second) if 0 < second < 2**32 and second == int(second) else 0
+
+    def at(self, metric: Values) -> Values:
+        """Values of the kernel where its metric has these values, in double precision."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Gaussian(Kernel):
+class Gaussian(Kernel, family="gaussian", metric="squared_distance"):
     """exp(-|u - v|^2 / (2 width^2)).
 
     Parameters
@@ -28,11 +68,13 @@ class Gaussian(Kernel):
     """
 
     width: float
-    family: ClassVar[str] = "gaussian"
+
+    def at(self, metric: Values) -> Values:  # noqa: D102
+        return np.exp(metric / (-2 * self.width**2))
 
 
 @dataclass(frozen=True)
-class Laplacian(Kernel):
+class Laplacian(Kernel, family="laplacian", metric="l1_distance"):
     """exp(-|u - v|_1 / width).
 
     Parameters
@@ -42,11 +84,13 @@ class Laplacian(Kernel):
     """
 
     width: float
-    family: ClassVar[str] = "laplacian"
+
+    def at(self, metric: Values) -> Values:  # noqa: D102
+        return np.exp(metric / -self.width)
 
 
 @dataclass(frozen=True)
-class Polynomial(Kernel):
+class Polynomial(Kernel, family="polynomial", metric="cosine"):
     """Cosine of the angle between u and v, to the power of the degree.
 
     Parameters
@@ -56,14 +100,70 @@ class Polynomial(Kernel):
     """
 
     degree: int
-    family: ClassVar[str] = "polynomial"
+
+    def at(self, metric: Values) -> Values:  # noqa: D102
+        return metric**self.degree
 
 
 @dataclass(frozen=True)
-class Linear(Kernel):
+class Linear(Kernel, family="linear", metric="cosine"):
     """Cosine of the angle between u and v."""
 
-    family: ClassVar[str] = "linear"
+    def at(self, metric: Values) -> Values:  # noqa: D102
+        return metric
+
+
+@dataclass(frozen=True)
+class Matern32(Kernel, family="matern32", metric="squared_distance"):
+    """(1 + a) exp(-a) with a = sqrt(3) |u - v| / width: the Matérn kernel with nu = 3/2.
+
+    Parameters
+    ----------
+    width : float
+        Length scale, positive, in the units of the features.
+    """
+
+    width: float
+
+    def at(self, metric: Values) -> Values:  # noqa: D102
+        a = np.sqrt(3 * metric) / self.width
+        return (1 + a) * np.exp(-a)
+
+
+@dataclass(frozen=True)
+class Matern52(Kernel, family="matern52", metric="squared_distance"):
+    """(1 + a + a^2 / 3) exp(-a) with a = sqrt(5) |u - v| / width: the Matérn kernel with nu = 5/2.
+
+    Parameters
+    ----------
+    width : float
+        Length scale, positive, in the units of the features.
+    """
+
+    width: float
+
+    def at(self, metric: Values) -> Values:  # noqa: D102
+        a = np.sqrt(5 * metric) / self.width
+        return (1 + a + a**2 / 3) * np.exp(-a)
+
+
+@dataclass(frozen=True)
+class RationalQuadratic(Kernel, family="rational_quadratic", metric="squared_distance"):
+    """(1 + |u - v|^2 / (2 alpha width^2))^-alpha, a mixture of Gaussians of all widths.
+
+    Parameters
+    ----------
+    width : float
+        Length scale, positive, in the units of the features.
+    alpha : int, default=1
+        Whole number from 1 to 64; the larger, the closer to a Gaussian.
+    """
+
+    width: float
+    alpha: int = 1
+
+    def at(self, metric: Values) -> Values:  # noqa: D102
+        return (1 + metric / (2 * self.alpha * self.width**2)) ** -self.alpha
 
 
 def gaussians(widths: Iterable[float]) -> tuple[Gaussian, ...]:

@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from pocketkernel import learners, model_file
+from pocketkernel.model_file import Contents
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -28,9 +29,19 @@ def load(path: str | os.PathLike[str]) -> Any:
     True
     """
     with model_file.naming(path):
-        learner, extra = learners.restored(model_file.read(path, learners.plausible))
-        if not extra:
-            return learner
-        from pocketkernel import river  # noqa: PLC0415  (an optional dependency)
+        return estimator_of(read(path))
 
-        return river.restored(learner, extra)
+
+def read(path: str | os.PathLike[str]) -> Contents:
+    """What a model file holds, with a recipe that fits its state."""
+    return model_file.read(path, learners.plausible)
+
+
+def estimator_of(contents: Contents) -> Any:
+    """The estimator in a model file."""
+    learner, extra = learners.restored(contents)
+    if not extra:
+        return learner
+    from pocketkernel import river  # noqa: PLC0415  (an optional dependency)
+
+    return river.restored(learner, extra)

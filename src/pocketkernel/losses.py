@@ -36,4 +36,4 @@ def _from_core(name: str) -> Loss:
     return Loss(name, g1 if smooth else None, g2 if smooth else None)
 
 
-LOSSES = {name: _from_core(name) for name in ("hinge", "logistic", "smooth_hinge")}
+LOSSES = {name: _from_core(name) for name in _core.LOSSES}

@@ -1,46 +1,61 @@
-"""The bytes of a model file: a safetensors file with one tensor, `state`, and the model as JSON in its metadata.
+"""The bytes of a model file: a safetensors file whose metadata holds the model as JSON, and its tensors the state.
 
     8 bytes      length of the header, little-endian
     header       canonical JSON, padded with spaces to a multiple of 8 bytes:
                  __metadata__   format           "pocketkernel"
-                                format_version   "1"
+                                format_version   "1" for a model alone, "2" with what a run keeps beside it
                                 library_version  what wrote the file
                                 model            canonical JSON; what is in it is the estimator's business
-                                sha256           of the four above and the state
-                 state          dtype U8, one dimension
-    state        bytes of the core
+                                pipeline         (version 2) how rows are read for the model, canonical JSON
+                                progress         (version 2) how far a run has come, canonical JSON
+                                sha256           of all of the above, the table of tensors (version 2) and their bytes
+                 state          dtype U8, one dimension: bytes of the core
+                 ...            (version 2) further tensors, of dtype I64 or F64
+    tensors      in the order of their names, without gaps
 
 Canonical: sorted keys, no spaces, ASCII, finite numbers. A file is read only if writing its contents again would give
-the same bytes, so every change is noticed. The header is written here because the safetensors package orders
-`__metadata__` at random, and reads it from paths only; its readers open these files.
+the same bytes, so every change is noticed. What a header claims is compared with the size of the file before anything
+is allocated for it. The header is written here because the safetensors package orders `__metadata__` at random, and
+reads it from paths only; its readers open these files.
 """
 
 import hashlib
 import io
-import json
+import math
 import os
+import reprlib
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from pocketkernel._json import MOST_PARTS, canonical, parse
 
 FORMAT = "pocketkernel"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 LIBRARY_VERSION = version("pocketkernel")
+SECTIONS = ("pipeline", "progress")
+"""What a run keeps beside its model."""
+
 LARGEST_HEADER = 2**25
 """Bytes of the longest header; room for a million short column names."""
-
-MOST_BRACKETS = 2_000_000
-"""Lists and objects that a header may open: parsing takes memory for each."""
 
 SMALL_STATE = 2**26
 """Bytes that may be read before it is known what they are."""
 
 _LENGTH = 8
 _BEGIN = b'{"__metadata__":{"format":"pocketkernel"'
-_LONGEST_INTEGER = 20  # digits of 2**64, and more than any count here has
+_LONGEST_VERSION = 20
+_METADATA = {"format", "format_version", "library_version", "model", "sha256"}
+_DTYPES: dict[str, np.dtype[Any]] = {"I64": np.dtype("<i8"), "F64": np.dtype("<f8"), "U8": np.dtype("u1")}
+
+Arrays = dict[str, npt.NDArray[Any]]
+Shapes = dict[str, tuple[str, list[int]]]  # dtype and shape of each tensor
 
 
 class ModelFileError(ValueError):
@@ -49,77 +64,73 @@ class ModelFileError(ValueError):
 
 @dataclass(frozen=True)
 class Contents:
-    """What a model file holds."""
+    """What a model file holds: a model and its state; of a run also JSON by section, and arrays of int64 or float64."""
 
     model: dict[str, Any]
     state: bytes
+    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    arrays: Arrays = field(default_factory=dict)
 
 
-# ---- JSON -----------------------------------------------------------------------------------------------------------
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _integer(text: str) -> int:
-    if len(text) > _LONGEST_INTEGER:
-        raise ValueError(f"an integer of {len(text)} digits")
-    return int(text)
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if value - value != 0:
-        raise ValueError(f"{text[:20]} is beyond every float")
-    return value
-
-
-def _constant(text: str) -> None:
-    raise ValueError(f"{text} is no number of JSON")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    object_ = dict(pairs)
-    if len(object_) < len(pairs):
-        raise ValueError("a key that occurs twice")
-    return object_
-
-
-def _parse(text: str, what: str, *, canonical: bool = False) -> dict[str, Any]:
-    """The JSON object that a text holds, without anything JSON does not have."""
-    try:
-        value = json.loads(
-            text, parse_int=_integer, parse_float=_finite, parse_constant=_constant, object_pairs_hook=_object
-        )
-        if canonical and text != _canonical(value):
-            raise ValueError("not written as pocketkernel writes it")
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"the model file is damaged: its {what} is not proper JSON ({error}).") from None
-    if not isinstance(value, dict):
-        raise ModelFileError(f"the model file is damaged: its {what} is not a JSON object.")
-    return value
-
-
-# ---- bytes ----------------------------------------------------------------------------------------------------------
+# ---- writing --------------------------------------------------------------------------------------------------------
 
 
 def encode(contents: Contents) -> bytes:
     """The file that holds the contents."""
     metadata = {
         "format": FORMAT,
-        "format_version": str(FORMAT_VERSION),
+        "format_version": "2" if contents.sections else "1",
         "library_version": LIBRARY_VERSION,
-        "model": _canonical(contents.model),
+        "model": canonical(contents.model),
+        **{name: canonical(section) for name, section in contents.sections.items()},
     }
-    header = _header(metadata | {"sha256": _sha256(metadata, contents.state)}, len(contents.state))
-    if len(header) > LARGEST_HEADER:
+    tensors: dict[str, tuple[str, list[int], bytes]] = {"state": ("U8", [len(contents.state)], contents.state)}
+    for name, array in contents.arrays.items():
+        dtype = "I64" if array.dtype.kind == "i" else "F64"
+        tensors[name] = (dtype, list(array.shape), array.astype(_DTYPES[dtype]).tobytes())
+    shapes = {name: (dtype, shape) for name, (dtype, shape, _) in tensors.items()}
+    pieces = [tensors[name][2] for name in sorted(tensors)]
+    header = _header(metadata | {"sha256": _sha256(metadata, shapes, pieces)}, shapes)
+    if len(header) > LARGEST_HEADER or _parts(header) > MOST_PARTS:
         raise ValueError(
             f"the description of this model takes {len(header)} bytes, a file has room for {LARGEST_HEADER}: "
-            "use shorter names of columns."
+            "use fewer columns, or shorter names of columns."
         )
-    return b"".join((len(header).to_bytes(_LENGTH, "little"), header, contents.state))
+    return b"".join((len(header).to_bytes(_LENGTH, "little"), header, *pieces))
 
+
+def _parts(header: bytes) -> int:
+    return header.count(b"[") + header.count(b"{") + header.count(b",")
+
+
+def _table(shapes: Shapes) -> dict[str, Any]:
+    """The tensors as a header lists them."""
+    table, at = {}, 0
+    for name, (dtype, shape) in sorted(shapes.items()):
+        end = at + _nbytes(dtype, shape)
+        table[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, end]}
+        at = end
+    return table
+
+
+def _nbytes(dtype: str, shape: list[int]) -> int:
+    return _DTYPES[dtype].itemsize * math.prod(shape)
+
+
+def _header(metadata: dict[str, str], shapes: Shapes) -> bytes:
+    header = canonical({"__metadata__": metadata, **_table(shapes)}).encode("ascii")
+    return header + b" " * (-len(header) % _LENGTH)
+
+
+def _sha256(metadata: dict[str, str], shapes: Shapes, pieces: Iterable[bytes]) -> str:
+    alone = metadata["format_version"] == "1"
+    digest = hashlib.sha256(canonical(metadata if alone else [metadata, _table(shapes)]).encode("ascii"))
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+# ---- reading --------------------------------------------------------------------------------------------------------
 
 Accept = Callable[[dict[str, Any], int], None]
 """Looks at a model and the size of its state before the state is read, and raises ModelFileError if they cannot be."""
@@ -150,37 +161,73 @@ def _read(file: BinaryIO, size: int, accept: Accept) -> Contents:
     header = file.read(length)
     if not header.startswith(_BEGIN):
         raise ModelFileError("this is not a pocketkernel model file.")
-    if header.count(b"[") + header.count(b"{") > MOST_BRACKETS:
+    if _parts(header) > MOST_PARTS:
         raise ModelFileError("the model file is damaged: its header has too many parts.")
-    metadata, state_size = _read_header(header)
-    if size != end + state_size:
-        kind = "truncated" if size < end + state_size else "damaged"
-        raise ModelFileError(f"the model file is {kind}: it should have {end + state_size} bytes, and has {size}.")
+    metadata, shapes = _read_header(header)
+    sizes = {name: _nbytes(*shapes[name]) for name in sorted(shapes)}
+    whole, state_size = end + sum(sizes.values()), sizes["state"]
+    if size != whole:
+        kind = "truncated" if size < whole else "damaged"
+        raise ModelFileError(f"the model file is {kind}: it should have {whole} bytes, and has {size}.")
+    if whole - end - state_size > SMALL_STATE:
+        raise ModelFileError("the model file is damaged: its tensors are too large.")
     if state_size > SMALL_STATE:  # else the sum comes first: it tells damage from what was never possible
-        accept(_parse(metadata["model"], "model", canonical=True), state_size)
-    state = file.read(state_size)
+        accept(_section(metadata, "model"), state_size)
+    pieces = {name: file.read(nbytes) for name, nbytes in sizes.items()}
     sha256 = metadata.pop("sha256")
-    if len(state) != state_size or sha256 != _sha256(metadata, state):
+    if any(len(pieces[name]) != sizes[name] for name in sizes) or sha256 != _sha256(metadata, shapes, pieces.values()):
         raise ModelFileError("the model file is damaged or was edited by hand: its contents are not what was saved.")
-    if header != _header(metadata | {"sha256": sha256}, state_size):
+    if header != _header(metadata | {"sha256": sha256}, shapes):
         raise ModelFileError("the model file was edited by hand: its header is not written as pocketkernel writes it.")
-    model = _parse(metadata["model"], "model", canonical=True)
+    model = _section(metadata, "model")
     accept(model, state_size)
-    return Contents(model, state)
+    sections = {name: _section(metadata, name) for name in SECTIONS if name in metadata}
+    state = pieces.pop("state")
+    arrays = {
+        name: np.frombuffer(piece, dtype := _DTYPES[shapes[name][0]])
+        .reshape(shapes[name][1])
+        .astype(dtype.newbyteorder("="))
+        for name, piece in pieces.items()
+    }
+    return Contents(model, state, sections, arrays)
 
 
-def _read_header(header: bytes) -> tuple[dict[str, str], int]:
-    """Metadata, all there and of a version that is known, and the size of the state."""
+def _object(text: str, what: str) -> dict[str, Any]:
+    try:
+        value = parse(text)
+    except ValueError as error:
+        raise ModelFileError(f"the model file is damaged: its {what} is not proper JSON ({error}).") from None
+    if not isinstance(value, dict):
+        raise ModelFileError(f"the model file is damaged: its {what} is not a JSON object.")
+    return value
+
+
+def _section(metadata: dict[str, str], name: str) -> dict[str, Any]:
+    """A JSON object of the metadata, written as `encode` writes it."""
+    value = _object(metadata[name], name)
+    try:
+        same = canonical(value) == metadata[name]
+    except RecursionError:
+        same = False
+    if not same:
+        raise ModelFileError(
+            f"the model file is damaged: its {name} is not proper JSON (not written as pocketkernel writes it)."
+        )
+    return value
+
+
+def _read_header(header: bytes) -> tuple[dict[str, str], Shapes]:
+    """Metadata, all there and of a version that is known, and the shapes of the tensors."""
     if not header.isascii():
         raise ModelFileError("this is not a pocketkernel model file: its header is not in ASCII.")
-    tensors = _parse(header.decode("ascii"), "header")
+    tensors = _object(header.decode("ascii"), "header")
     metadata = tensors.pop("__metadata__", None)
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
         raise ModelFileError("this is not a pocketkernel model file: its metadata does not say so.")
     if not all(isinstance(value, str) for value in metadata.values()):
         raise ModelFileError("the model file is damaged: its metadata is not text.")
     format_version = metadata.get("format_version", "")
-    if not (format_version.isdecimal() and len(format_version) < _LONGEST_INTEGER):
+    if not (format_version.isdecimal() and len(format_version) < _LONGEST_VERSION):
         raise ModelFileError("the model file is damaged: its format_version is no number.")
     if int(format_version) > FORMAT_VERSION:
         writer = metadata.get("library_version", "an unknown version")[:40]
@@ -188,26 +235,33 @@ def _read_header(header: bytes) -> tuple[dict[str, str], int]:
             f"the model file was written by a newer version, pocketkernel {writer} (file format {format_version}, "
             f"known here: {FORMAT_VERSION}): update pocketkernel."
         )
-    expected = {"format", "format_version", "library_version", "model", "sha256"}
-    if format_version != str(FORMAT_VERSION) or metadata.keys() != expected:
+    sections = metadata.keys() - _METADATA
+    if not (
+        metadata.keys() >= _METADATA and sections <= set(SECTIONS) and format_version == ("2" if sections else "1")
+    ):
         raise ModelFileError("the model file is damaged: its metadata is not that of a model.")
-    state = tensors.pop("state", None)
-    shape = state.get("shape") if isinstance(state, dict) else None
-    if tensors or not isinstance(shape, list) or len(shape) != 1 or type(shape[0]) is not int or shape[0] < 0:
+    shapes = {name: _shape(name, tensor) for name, tensor in tensors.items()}
+    if "state" not in shapes or (len(shapes) > 1 and not sections):
         raise ModelFileError("the model file is damaged: it should hold one tensor, its state.")
-    return metadata, shape[0]
+    return metadata, shapes
 
 
-def _header(metadata: dict[str, str], state_size: int) -> bytes:
-    state = {"dtype": "U8", "shape": [state_size], "data_offsets": [0, state_size]}
-    header = _canonical({"__metadata__": metadata, "state": state}).encode("ascii")
-    return header + b" " * (-len(header) % _LENGTH)
+def _shape(name: str, tensor: Any) -> tuple[str, list[int]]:
+    """Dtype and shape of a tensor: the state is one row of bytes, all others have numbers of 64 bits."""
+    dtypes, ranks = (("U8",), (1,)) if name == "state" else (("I64", "F64"), (0, 1, 2))
+    dtype, shape = (tensor.get("dtype"), tensor.get("shape")) if isinstance(tensor, dict) else (None, None)
+    if isinstance(dtype, str) and dtype in dtypes and _is_shape(shape, ranks):
+        return dtype, shape
+    raise ModelFileError(f"the model file is damaged: its tensor {reprlib.repr(name)} is impossible.")
 
 
-def _sha256(metadata: dict[str, str], state: bytes) -> str:
-    digest = hashlib.sha256(_canonical(metadata).encode("ascii"))
-    digest.update(state)
-    return digest.hexdigest()
+def _is_shape(shape: Any, ranks: tuple[int, ...]) -> TypeGuard[list[int]]:
+    return isinstance(shape, list) and len(shape) in ranks and all(type(n) is int and 0 <= n < 2**40 for n in shape)
+
+
+def below(prefix: str, arrays: Mapping[str, Any]) -> Arrays:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def is_plain(value: Any) -> bool:

@@ -46,9 +46,7 @@ class Wrapped final : public AnyLearner {
     const Tally& tally() const override { return learner_.tally(); }
     KernelReport report(std::size_t i) const override { return learner_.report(i); }
     double frequency(std::size_t j, std::size_t k) const override {
-        using T = typename L::Element;
-        if constexpr (std::is_same<L, Raker<T>>::value || std::is_same<L, PocketClassifier<T>>::value)
-            return learner_.frequency(j, k);
+        if constexpr (has_frequencies<L>) return learner_.frequency(j, k);
         return static_cast<double>(0 * (j + k));
     }
     std::size_t state_bytes() const override { return pocketkernel::state_bytes(learner_); }

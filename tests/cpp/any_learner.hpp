@@ -7,6 +7,8 @@
 
 #include "check.hpp"
 #include "pocketkernel/config.hpp"
+#include "pocketkernel/kernels/list.hpp"
+#include "pocketkernel/losses/list.hpp"
 #include "pocketkernel/rng.hpp"
 #include "pocketkernel/row.hpp"
 #include "pocketkernel/status.hpp"

@@ -30,3 +30,24 @@ TEST(arena_counts_as_it_lays_out) {
     for (std::size_t i = 0; i < arena.used(); ++i) CHECK(block[i] == 0);
     CHECK(block[arena.used()] == 0xff);
 }
+
+// With 32 bits a product of counts as large as a configuration may have would wrap around to a small size.
+TEST(arena_sizes_do_not_wrap) {
+    constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+    const auto used = [](auto... counts) {
+        Arena arena;
+        (void)arena.take<double>(counts...);
+        return arena.used();
+    };
+    CHECK(used(std::size_t(3), std::size_t(5)) == 128);
+    CHECK(used(most / 8 + 1) == most);
+    CHECK(used(most / 8) == most);  // rounding up to a pack would wrap
+    CHECK(used(std::size_t(1) << (sizeof most * 4), std::size_t(1) << (sizeof most * 4)) == most);
+    CHECK(used(most, std::size_t(0)) == 0 || used(most, std::size_t(0)) == most);
+    Arena arena;
+    (void)arena.take<char>(most / 2);
+    (void)arena.take<char>(most / 2);
+    CHECK(arena.used() == most);
+    (void)arena.take<char>(std::size_t(1));
+    CHECK(arena.used() == most);  // for good
+}

@@ -22,6 +22,11 @@ double exact(const KernelSpec& spec, const double* u, const double* v) {
     }
     if (spec.family == Family::gaussian) return std::exp(-squares / (2.0 * spec.parameter * spec.parameter));
     if (spec.family == Family::laplacian) return std::exp(-sizes / spec.parameter);
+    const double r = std::sqrt(squares) / spec.parameter, a = std::sqrt(3.0) * r, b = std::sqrt(5.0) * r;
+    if (spec.family == Family::matern32) return (1.0 + a) * std::exp(-a);
+    if (spec.family == Family::matern52) return (1.0 + b + b * b / 3.0) * std::exp(-b);
+    if (spec.family == Family::rational_quadratic)
+        return std::pow(1.0 + r * r / (2.0 * spec.order), -static_cast<double>(spec.order));
     const double cosine = norm_u == 0.0 && norm_v == 0.0   ? 1.0
                           : norm_u == 0.0 || norm_v == 0.0 ? 0.0
                                                            : product / std::sqrt(norm_u * norm_v);
@@ -58,9 +63,17 @@ Status checked(const KernelSpec& spec) { return check_kernels(one_row(&spec, 1))
 }  // namespace
 
 TEST(kernels_values) {
-    const KernelSpec all[] = {{Family::gaussian, 1.0},  {Family::gaussian, 0.3},   {Family::laplacian, 2.0},
-                              {Family::laplacian, 0.7}, {Family::polynomial, 2.0}, {Family::polynomial, 7.0},
-                              {Family::linear, 1.0}};
+    const KernelSpec all[] = {{Family::gaussian, 1.0},
+                              {Family::gaussian, 0.3},
+                              {Family::laplacian, 2.0},
+                              {Family::laplacian, 0.7},
+                              {Family::polynomial, 2.0},
+                              {Family::polynomial, 7.0},
+                              {Family::linear, 1.0},
+                              {Family::matern32, 0.8},
+                              {Family::matern52, 1.3},
+                              {Family::rational_quadratic, 0.7},
+                              {Family::rational_quadratic, 0.7, 5}};
     for (const KernelSpec& spec : all) {
         agrees_with_the_definition(true, spec, 1e-14);
         agrees_with_the_definition(false, spec, 1e-6);
@@ -69,10 +82,13 @@ TEST(kernels_values) {
 
 // Several kernels at once, arranged in ladders, are the mean of the same kernels one by one.
 TEST(kernels_side_by_side) {
-    const KernelSpec all[] = {{Family::gaussian, 0.25},  {Family::gaussian, 1.0},   {Family::gaussian, 4.0},
-                              {Family::gaussian, 0.3},   {Family::laplacian, 2.0},  {Family::laplacian, 1.0},
-                              {Family::linear, 1.0},     {Family::polynomial, 3.0}, {Family::gaussian, 4.0},
-                              {Family::laplacian, 0.33}, {Family::gaussian, 64.0}};
+    const KernelSpec all[] = {{Family::gaussian, 0.25}, {Family::gaussian, 1.0},
+                              {Family::gaussian, 4.0},  {Family::gaussian, 0.3},
+                              {Family::laplacian, 2.0}, {Family::laplacian, 1.0},
+                              {Family::linear, 1.0},    {Family::polynomial, 3.0},
+                              {Family::gaussian, 4.0},  {Family::laplacian, 0.33},
+                              {Family::gaussian, 64.0}, {Family::matern32, 2.0},
+                              {Family::matern52, 0.5},  {Family::rational_quadratic, 2.0, 3}};
     constexpr std::size_t K = sizeof all / sizeof *all;
     const Stream stream(11);
     Made made({"lkm_books", true}, one_row(all, K));
@@ -92,8 +108,8 @@ TEST(kernels_shapes) {
     const KernelShape laplacian = shape_of(KernelSpec{Family::laplacian, 2.0});
     CHECK(laplacian.metric == Metric::l1_distance && laplacian.rate == 0.5);
     const KernelShape polynomial = shape_of(KernelSpec{Family::polynomial, 3.0});
-    CHECK(polynomial.metric == Metric::cosine && polynomial.rate == 0.0 && polynomial.power == 3);
-    CHECK(shape_of(KernelSpec{Family::linear, 0.0}).power == 1);
+    CHECK(polynomial.metric == Metric::cosine && polynomial.rate == 0.0 && polynomial.order == 3);
+    CHECK(shape_of(KernelSpec{Family::linear, 0.0}).order == 1);
 }
 
 TEST(kernels_are_checked) {
@@ -106,6 +122,11 @@ TEST(kernels_are_checked) {
     for (double degree : {0.0, 2.5, 65.0, -1.0, std::nan("")})
         CHECK(checked({Family::polynomial, degree}) == Status::degree_not_positive);
     CHECK(checked({Family::linear, -5.0}) == Status::ok);  // it has no parameter
+    CHECK(checked({Family::matern32, 0.0}) == Status::width_not_positive);
+    CHECK(checked({Family::matern52, 0.0}) == Status::width_not_positive);
+    CHECK(checked({Family::rational_quadratic, 0.0}) == Status::width_not_positive);
+    for (std::uint32_t alpha : {0u, 65u})
+        CHECK(checked({Family::rational_quadratic, 1.0, alpha}) == Status::alpha_out_of_range);
     KernelSpec many[max_kernels + 1];
     for (KernelSpec& spec : many) spec = {Family::gaussian, 1.0};
     CHECK(check_kernels(one_row(many, 0)) == Status::kernels_empty);

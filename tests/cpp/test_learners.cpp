@@ -71,7 +71,8 @@ namespace {
 
 constexpr std::size_t d = Stream::d;
 const KernelSpec mixed[] = {{Family::gaussian, 0.25},  {Family::laplacian, 2.0}, {Family::gaussian, 1.0},
-                            {Family::polynomial, 3.0}, {Family::gaussian, 0.7},  {Family::linear, 1.0}};
+                            {Family::polynomial, 3.0}, {Family::gaussian, 0.7},  {Family::linear, 1.0},
+                            {Family::matern32, 1.5},   {Family::matern52, 0.8},  {Family::rational_quadratic, 1.0, 2}};
 const KernelSpec gaussians[] = {
     {Family::gaussian, 0.25}, {Family::gaussian, 1.0}, {Family::gaussian, 4.0}, {Family::gaussian, 0.7}};
 const KernelSpec halving[] = {{Family::linear, 1.0},   {Family::gaussian, 4.0}, {Family::gaussian, 2.0},
@@ -185,6 +186,8 @@ TEST(learners_keep_to_their_block) {
         AnyLearner* learner = nullptr;
         CHECK(make_any(which, config(which), block, 0, front, learner) == Status::block_too_small);
         CHECK(make_any(which, config(which), block, size - 1, front, learner) == Status::block_too_small && !learner);
+        for (std::size_t off : {1, 8, 32})
+            CHECK(make_any(which, config(which), block + off, size + 64, front, learner) == Status::block_misaligned);
         CHECK(make_any(which, config(which), block, size, front, learner) == Status::ok);
         Stream stream(3, which.classes), again(3, which.classes);
         teach(*learner, stream, 500);
@@ -869,5 +872,19 @@ TEST(learners_statuses_have_a_sentence) {
         const StatusText text = describe(static_cast<Status>(code));
         CHECK(text.sentence && std::strlen(text.sentence) > 5 && std::strcmp(text.sentence, "is unknown") != 0);
         CHECK((std::strlen(text.subject) == 0) == (code == 0));
+    }
+}
+
+// The largest configurations that the checks allow: with 32 bits their sizes do not fit, and must not come out small.
+TEST(learners_have_no_small_size_for_large_configurations) {
+    for (const Which& which : every_learner) {
+        Config c = config(which);
+        c.features = 16384;
+        c.budget = 65536;
+        const double least = 16384.0 * 65536.0;  // a byte for every number
+        if (check_config(which, c) == Status::ok) CHECK(static_cast<double>(bytes_of(which, c)) >= smaller(least, 4e9));
+        c.features = 1000000;
+        c.budget = 10000000;
+        if (check_config(which, c) == Status::ok) CHECK(static_cast<double>(bytes_of(which, c)) > 4e9);
     }
 }

@@ -77,6 +77,19 @@ TEST(state_model_digest) {
     CHECK(differs([](Config& c) { c.kernels = wider; }));
     CHECK(differs([](Config& c) { c.kernels = others; }));
     CHECK(!differs([](Config& c) { c.seed = 5; }));
+    // A number that a kernel does not use is no part of the model.
+    static const KernelSpec linear[] = {{Family::linear, 1.0},
+                                        {Family::linear, 7.0},
+                                        {Family::rational_quadratic, 1.0, 1},
+                                        {Family::rational_quadratic, 1.0, 2}};
+    const auto digest_of = [](const KernelSpec* spec) {
+        Config c = config();
+        c.kernel_count = 1;
+        c.kernels = spec;
+        return model_digest("x", 8, c);
+    };
+    CHECK(digest_of(linear) == digest_of(linear + 1));
+    CHECK(digest_of(linear + 2) != digest_of(linear + 3));
 }
 
 TEST(state_layout) {

@@ -118,7 +118,7 @@ def test_print(advice):
     assert json.loads(json.dumps(made)) == made
     assert made["chosen"] in made["table"]
     code = re.search(r"Use (.*?\)):", advice.sentence)[1]
-    built = eval(code, vars(pocketkernel))
+    built = eval(code, {name: getattr(pocketkernel, name) for name in pocketkernel.__all__})
     assert built.get_params() == advice.build().set_params(memory=built.memory).get_params()
 
 

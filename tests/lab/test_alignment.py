@@ -68,16 +68,16 @@ def test_raw_features_are_no_less_precise(scale, offset):
 
 def test_float32_where_it_will_do():
     X, _ = data(50)
-    assert _pairs._SquaredDistance([0.25], X, False).dtype == np.float32
-    assert _pairs._SquaredDistance([0.25], X, True).dtype == np.float64
-    assert _pairs._SquaredDistance([0.25], 100 * X, False).dtype == np.float64
-    assert _pairs._SquaredDistance([25.0], 100 * X, False).dtype == np.float32
+    assert _pairs._SquaredDistance([Gaussian(0.25)], X, False).dtype == np.float32
+    assert _pairs._SquaredDistance([Gaussian(0.25)], X, True).dtype == np.float64
+    assert _pairs._SquaredDistance([Gaussian(0.25)], 100 * X, False).dtype == np.float64
+    assert _pairs._SquaredDistance([Gaussian(25.0)], 100 * X, False).dtype == np.float32
 
 
 def test_series_and_ladders_are_both_used():
     """Else the tests above would say nothing about one of them."""
     X, _ = data(50)
-    metric = _pairs._SquaredDistance([kernel.width for kernel in PAPER_KERNELS], X, False)
+    metric = _pairs._SquaredDistance(PAPER_KERNELS, X, False)
     assert metric._wide == [16.0, 64.0]
     assert [len(ladder.steps) for ladder in metric._ladders] == [3]
 
@@ -209,7 +209,7 @@ def test_running_needs_bounded_memory_and_is_near():
         (lambda X, y: kernel_alignment(X[:0], y[:0]), "0 sample"),
         (lambda X, y: kernel_alignment(X[0], y), "1 dimensions"),
         (lambda X, y: kernel_alignment(X, y, []), "kernels is empty"),
-        (lambda X, y: kernel_alignment(X, y, [1.0]), "1.0 is no kernel"),
+        (lambda X, y: kernel_alignment(X, y, [1.0]), "1.0 is not a kernel"),
         (lambda X, y: kernel_alignment(X, y, [Gaussian(0)]), "width=0"),
         (lambda X, y: kernel_alignment(X, y, [Laplacian(np.nan)]), "width=nan"),
         (lambda X, y: kernel_alignment(X, y, [Polynomial(65)]), "degree=65"),

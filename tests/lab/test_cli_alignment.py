@@ -79,7 +79,7 @@ def test_report(rows, tmp_path, capsys):
         ),
         (["one.svm"], 2, "1 classes"),
         (["rows.svm", "--kernels", "wide"], 2, "no width"),
-        (["rows.svm", "--kernels", "0"], 2, "must be positive"),
+        (["rows.svm", "--kernels", "0"], 2, "use a positive number"),
         (["rows.svm", "--sample", "1"], 2, "1 is too small"),
     ],
 )

@@ -5,17 +5,13 @@ import io
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from html.parser import HTMLParser
 
 import pytest
 
 cyclopts = pytest.importorskip("cyclopts", reason="cyclopts is not installed")
 
-from tiny_paper import CELLS_PER_PERMUTATION, FEWER, write_data_set  # noqa: E402
+from tiny_paper import CELLS_PER_PERMUTATION, FEWER, run_and_kill, write_data_set  # noqa: E402
 
 from pocketkernel.cli.errors import UsageError  # noqa: E402
 from pocketkernel.lab.catalogue import NAMES, DataError  # noqa: E402
@@ -173,15 +169,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_csv(folder, tmp_path, mo
     kept = 0
     for _ in range(times):
         enough = kept + rng.randrange(1, total // (times + 1))
-        command = [sys.executable, "-c", RUN, "tables", "--quick", *map(str, here(folder, out))]
-        process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
-        try:
-            while process.poll() is None and (not cells.exists() or cells.read_bytes().count(b"\n") < enough):
-                time.sleep(0.002)
-            assert process.poll() is None, f"it was not killed in time, seed {seed}"
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        run_and_kill(RUN, ["tables", "--quick", *here(folder, out)], cells, enough)
         kept = cells.read_bytes().count(b"\n")
     assert 0 < kept < total, f"seed {seed}"
     assert not (out / "tables.csv").exists()

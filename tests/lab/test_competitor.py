@@ -186,7 +186,7 @@ def test_rows_in_order_do_not_matter():
         ({"y": [0.0, 1.0] * 5}, "use -1 and 1"),
         ({"X": np.full((10, 2), np.nan)}, "NaN"),
         ({"X": np.empty((0, 2)), "y": []}, "0 sample"),
-        ({"kernel": "rbf"}, "no kernel"),
+        ({"kernel": "rbf"}, "not a kernel"),
         ({"kernel": Gaussian(-1)}, "width=-1"),
         ({"norm_bound": 0}, "norm_bound=0"),
         ({"norm_bound": np.inf}, "norm_bound=inf"),

@@ -3,12 +3,8 @@
 import csv
 import json
 import lzma
-import os
 import random
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -17,7 +13,7 @@ import pytest
 from joblib import register_parallel_backend
 from joblib.parallel import ThreadingBackend
 from sklearn.utils import Bunch
-from tiny_paper import CELLS_PER_PERMUTATION, FEATURES, FEWER, ROWS, write_data_set
+from tiny_paper import CELLS_PER_PERMUTATION, FEATURES, FEWER, ROWS, run_and_kill, write_data_set
 
 from oracle import parts
 from pocketkernel import MOMDH, MOMDS, LKMBooks, Raker, gaussians
@@ -28,9 +24,10 @@ from pocketkernel.lab.experiments.ablation import BUDGETS, REMOVALS, ablation, r
 from pocketkernel.lab.experiments.cells import LEARNERS, run_cell
 from pocketkernel.lab.experiments.data import DENSE_FROM, load, locate
 from pocketkernel.lab.experiments.k_buffers import KBuffers
-from pocketkernel.lab.experiments.outputs import ablation_charts, markdown, paper_charts, write_outputs
+from pocketkernel.lab.experiments.outputs import ablation_charts, markdown_page, paper_charts, write_outputs
 from pocketkernel.lab.experiments.paper import quick, tables
 from pocketkernel.lab.experiments.runner import run
+from pocketkernel.lab.experiments.writing import markdown
 from pocketkernel.report import Column, Spread
 from pocketkernel.stream import StreamError
 
@@ -68,7 +65,7 @@ def timeless(outcomes):
 
 
 def text(made):
-    return markdown(made.tables, "T")
+    return markdown_page(made.tables, "T")
 
 
 def timeless_text(made):
@@ -311,15 +308,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_tables(folder, tmp_path,
     kept = b""
     for _ in range(times):
         enough = len(kept.splitlines()) + rng.randrange(1, total // (times + 1))
-        arguments = [sys.executable, "-c", RUN, str(path.parent), str(folder), backend]
-        process = subprocess.Popen(arguments, start_new_session=True)
-        try:
-            while process.poll() is None and (not path.exists() or path.read_bytes().count(b"\n") < enough):
-                time.sleep(0.005)
-            assert process.poll() is None, f"it was not killed in time, seed {seed}"
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        run_and_kill(RUN, [path.parent, folder, backend], path, enough)
         assert path.read_bytes().startswith(kept), "what is written stays"
         kept = path.read_bytes()
     assert kept.count(b"\n") < total
@@ -414,7 +403,7 @@ def test_agreement_is_counted_in_published_sd(monkeypatch, off, agree):
     met = 56 if agree else 0
     assert made.agreement() == {"tuned": (met, 56), "honest": (met, 56), "Raker, right widths": (0, 16)}
     assert made.agreement(within=3)["tuned"] == (56, 56)
-    hinge, logistic = (markdown([table], "T") for table in made.tables)
+    hinge, logistic = (markdown_page([table], "T") for table in made.tables)
     assert f"Within 2 published sd: {32 * agree} of 32 (honest: {32 * agree} of 32)" in hinge
     assert f"Within 2 published sd: {24 * agree} of 24" in logistic
     assert f"{off:+.1f}" in hinge
@@ -426,7 +415,7 @@ def test_complexity_is_scaled_to_the_length_of_the_stream(monkeypatch):
     scaled = {line.learner: line.published_complexity for line in made.lines if line.published_complexity}
     assert scaled == pytest.approx({"M-OMD-H": 0.6 * 28438, "M-OMD-S": 0.6 * 28582})
     for table in made.tables:
-        assert "| +0 |" in table.to_markdown()
+        assert "| +0 |" in markdown(table)
         assert "SUSY has 30000 rows here, 50000 in the paper" in table.note
         assert "multiplied by 0.6" in table.note
 

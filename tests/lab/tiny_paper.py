@@ -1,6 +1,11 @@
 """Tiny files under the names of the paper's data sets, and grids that suit them."""
 
 import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 from sklearn.datasets import dump_svmlight_file
@@ -24,3 +29,15 @@ def write_data_set(folder, name, rows=ROWS, seed=0, share=1.0):
     with lzma.open(folder / f"{name}.svm.xz", "wb") as file:
         dump_svmlight_file(X, y, file, zero_based=False)
     return X, y
+
+
+def run_and_kill(program, arguments, cells, enough):
+    """Run a program until so many lines are in the file of cells, and kill it and all its workers."""
+    process = subprocess.Popen([sys.executable, "-c", program, *map(str, arguments)], start_new_session=True)
+    try:
+        while process.poll() is None and (not cells.exists() or cells.read_bytes().count(b"\n") < enough):
+            time.sleep(0.002)
+        assert process.poll() is None, "it was not killed in time"
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

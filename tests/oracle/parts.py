@@ -43,9 +43,24 @@ class Rng:
         return math.floor(self.uniform() * n)
 
 
+OF_SQUARED_DISTANCE = ("gaussian", "matern32", "matern52", "rational_quadratic")
+
+VALUES = {
+    "gaussian": lambda kernel, m: np.exp(-m / (2 * kernel.width**2)),
+    "laplacian": lambda kernel, m: np.exp(-m / kernel.width),
+    "polynomial": lambda kernel, m: m**kernel.degree,
+    "linear": lambda kernel, m: m,
+    "matern32": lambda kernel, m: (1 + np.sqrt(3 * m) / kernel.width) * np.exp(-np.sqrt(3 * m) / kernel.width),
+    "matern52": lambda kernel, m: (
+        (1 + np.sqrt(5 * m) / kernel.width + 5 * m / (3 * kernel.width**2)) * np.exp(-np.sqrt(5 * m) / kernel.width)
+    ),
+    "rational_quadratic": lambda kernel, m: (1 + m / (2 * kernel.alpha * kernel.width**2)) ** -kernel.alpha,
+}
+
+
 def metrics(kernel, U, V):
     """What the kernel is a function of, for all pairs of rows of U and V."""
-    if kernel.family == "gaussian":
+    if kernel.family in OF_SQUARED_DISTANCE:
         return ((U[:, None] - V[None]) ** 2).sum(axis=2)
     if kernel.family == "laplacian":
         return np.abs(U[:, None] - V[None]).sum(axis=2)
@@ -56,12 +71,7 @@ def metrics(kernel, U, V):
 
 def matrix(kernel, U, V):
     """kappa(u, v) for all rows u of U and v of V."""
-    m = metrics(kernel, U, V)
-    if kernel.family == "gaussian":
-        return np.exp(-m / (2 * kernel.width**2))
-    if kernel.family == "laplacian":
-        return np.exp(-m / kernel.width)
-    return m ** (kernel.degree if kernel.family == "polynomial" else 1)
+    return VALUES[kernel.family](kernel, metrics(kernel, U, V))
 
 
 def values(kernel, U, v):
@@ -75,7 +85,7 @@ def gram(kernel, U):
 
 def nearest(kernel, U, v):
     """Index of the stored row nearest to v; the oldest of several."""
-    if kernel.family in ("gaussian", "laplacian"):
+    if kernel.family not in ("polynomial", "linear"):
         return int(np.argmin(metrics(kernel, U, v[None])))
     return int(np.argmax(values(kernel, U, v)))
 

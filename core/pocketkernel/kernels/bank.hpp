@@ -1,6 +1,6 @@
 // KernelBank: the K kernels of a learner, arranged so that evaluating all of them at once is cheap.
 //
-// Kernels of the shape exp(-rate m) on the same metric form a ladder when their rates are in ratio 2^q: the slowest is
+// Kernels of the form exp(-rate m) on the same metric form a ladder when their rates are in ratio 2^q: the slowest is
 // computed by one exponential, each faster one by q squarings of the one before. Squaring doubles relative
 // errors: in double precision a ladder spans at most 2^20. In single precision that would cost all digits of the narrow
 // kernels; all but the last 2^6 are climbed on complements c = 1 - kappa, where 1 - kappa^2 = c (2 - c) keeps small c
@@ -36,7 +36,7 @@ template <class T>
 class KernelBank {
     struct Link {
         std::size_t kernel;
-        int squarings;     // from the rung before; or `fresh`, or `power`
+        int squarings;     // from the rung before; or `fresh`, or `apart`: in no ladder
         bool complement;   // the rung is 1 - kappa
         bool converted;    // the rung before it was a complement, this one is not
         double vanishing;  // rate * m beyond which kappa counts as 0
@@ -51,9 +51,12 @@ class KernelBank {
           chain_(arena.take<Link>(count_)),
           group_(arena.take<std::size_t>(count_)),
           leader_(arena.take<std::size_t>(count_)) {
+        MetricSet shared;  // metrics whose kernels exp(-rate m) have a group
         for (std::size_t i = 0; i < count_; ++i) {
             const KernelShape shape = shape_of(config.kernels[i]);
-            groups_ += !(shape.rate > 0.0 && metrics_[shape.metric]);
+            const bool exponential = shape.form == Form::exponential;
+            groups_ += !(exponential && shared[shape.metric]);
+            if (exponential) shared.add(shape.metric);
             metrics_.add(shape.metric);
             if (shape_) shape_[i] = shape;
         }
@@ -88,8 +91,10 @@ class KernelBank {
             const Link& link = chain_[n];
             const KernelShape& shape = shape_[link.kernel];
             const Pack<T>(&m)[G] = metrics.of[index_of(shape.metric)];
-            if (link.squarings == power) {
-                visit(link.kernel, [&](std::size_t g) { return integer_power(m[g], shape.power); });
+            if (link.squarings == apart) {
+                Pack<T> k[G];
+                evaluate_one(link.kernel, metrics, k);
+                visit(link.kernel, [&](std::size_t g) { return k[g]; });
                 continue;
             }
             if (shape.rate * metrics.least[index_of(shape.metric)] > link.vanishing) continue;
@@ -124,20 +129,19 @@ class KernelBank {
         const KernelShape& shape = shape_[i];
         const Pack<T>(&m)[G] = metrics.of[index_of(shape.metric)];
         const Pack<T> rate(in_range(shape.rate));
-        for (std::size_t g = 0; g < G; ++g)
-            k[g] = shape.rate > 0.0 ? exponential(Pack<T>(T(0)) - m[g] * rate) : integer_power(m[g], shape.power);
+        for (std::size_t g = 0; g < G; ++g) k[g] = value_of(shape, m[g], m[g] * rate);
     }
 
     // How far rows are from the query as kernel i sees it, smaller is nearer: the metric, or minus the kernel's value.
     POCKETKERNEL_INLINE Pack<T> farness(std::size_t i, const Pack<T>& m) const {
-        return shape_[i].rate > 0.0 ? m : Pack<T>(T(0)) - integer_power(m, shape_[i].power);
+        return by_value(i) ? Pack<T>(T(0)) - integer_power(m, shape_[i].order) : m;
     }
     Metric metric_of(std::size_t i) const { return shape_[i].metric; }
 
     // The farness of the nearest of some tiles.
     template <std::size_t G>
     POCKETKERNEL_INLINE double least_farness(std::size_t i, const Metrics<T, G>& metrics) const {
-        if (shape_[i].rate > 0.0) return metrics.least[index_of(shape_[i].metric)];
+        if (!by_value(i)) return metrics.least[index_of(shape_[i].metric)];
         T lane[G * lanes_of<T>];
         for (std::size_t g = 0; g < G; ++g)
             farness(i, metrics.of[index_of(shape_[i].metric)][g]).store(lane + g * lanes_of<T>);
@@ -148,19 +152,23 @@ class KernelBank {
 
     // Whether |kappa_i(u,.) - kappa_i(v,.)| <= gamma for rows u and v of this farness.
     bool within(std::size_t i, double farness, double gamma) const {
-        if (!(shape_[i].rate > 0.0)) return 2.0 * (1.0 + farness) <= gamma * gamma;
+        if (by_value(i)) return 2.0 * (1.0 + farness) <= gamma * gamma;
         const double m = shape_[i].rate * farness;
+        if (shape_[i].form == Form::value) return 2.0 * (1.0 - value_of(shape_[i], farness, m)) <= gamma * gamma;
         // 1 - exp(-m) >= m / (1 + m) settles most cases without an exponential.
         if (2.0 * m > gamma * gamma * (1.0 + m) * (1.0 + 1e-12)) return false;
         return 2.0 * exponential_complement(m) <= gamma * gamma;
     }
 
   private:
-    static constexpr int fresh = -1, power = -2;
+    static constexpr int fresh = -1, apart = -2;
     static constexpr bool single = std::is_same<T, float>::value;
     static constexpr int longest_ladder = single ? 60 : 20, longest_climb = single ? 6 : 20;
 
     static constexpr std::size_t index_of(Metric metric) { return static_cast<std::size_t>(metric); }
+    // Whether rows are near by the kernel's value, instead of its metric: the larger a cosine the nearer, but not every
+    // power of it.
+    bool by_value(std::size_t i) const { return shape_[i].form == Form::power; }
 
     // A rate beyond T's range is its largest number: 0 times it must stay 0.
     static T in_range(double rate) {
@@ -178,9 +186,10 @@ class KernelBank {
         int span = 0;
         for (std::size_t n = 0; n < count_; ++n) {
             const KernelShape& shape = shape_[chain_[n].kernel];
-            int squarings = shape.rate > 0.0 ? fresh : power;
-            if (squarings == fresh && n > 0 && shape_[chain_[n - 1].kernel].metric == shape.metric) {
-                const int q = doublings(shape_[chain_[n - 1].kernel].rate, shape.rate);
+            int squarings = shape.form == Form::exponential ? fresh : apart;
+            if (squarings == fresh && n > 0 && chain_[n - 1].squarings != apart &&
+                shape_[chain_[n - 1].kernel].metric == shape.metric) {
+                const int q = doublings(shape_[chain_[n - 1].kernel].rate, shape.rate, longest_ladder);
                 if (q >= 0 && span + q <= longest_ladder) squarings = q;
             }
             span = squarings >= 0 ? span + squarings : 0;
@@ -198,7 +207,7 @@ class KernelBank {
         for (std::size_t n = count_; n-- > 0;) {
             Link& link = chain_[n];
             const int q = link.squarings > 0 ? link.squarings : 0;
-            link.complement = link.squarings != power && above + q > longest_climb;
+            link.complement = link.squarings != apart && above + q > longest_climb;
             above = link.squarings >= 0 ? above + q : 0;
         }
         for (std::size_t n = 0; n < count_; ++n) {
@@ -215,21 +224,19 @@ class KernelBank {
 
     bool comes_before(std::size_t i, std::size_t j) const {
         if (shape_[i].metric != shape_[j].metric) return shape_[i].metric < shape_[j].metric;
+        if (shape_[i].form != shape_[j].form) return shape_[i].form < shape_[j].form;
         return shape_[i].rate < shape_[j].rate;
     }
-    // q with to = 2^q from (widths such as 0.1, 0.2, 0.4 give rates that are off by a rounding), or -1.
-    static int doublings(double from, double to) {
-        int q = 0;
-        for (; from < to * 0.75 && q <= longest_ladder; ++q) from *= 2.0;
-        return absolute(from - to) <= 1e-15 * to ? q : -1;
-    }
 
+    static bool share(const KernelShape& a, const KernelShape& b) {
+        return a.form == Form::exponential && b.form == Form::exponential && a.metric == b.metric;
+    }
     // Rows are farthest apart in the kernel of the fastest rate.
     void group() {
         std::size_t groups = 0;
         for (std::size_t i = 0; i < count_; ++i) {
             std::size_t g = 0;
-            while (g < groups && !(shape_[i].rate > 0.0 && shape_[leader_[g]].metric == shape_[i].metric)) ++g;
+            while (g < groups && !share(shape_[i], shape_[leader_[g]])) ++g;
             if (g == groups || shape_[i].rate > shape_[leader_[g]].rate) leader_[g] = i;
             groups += g == groups;
             group_[i] = g;

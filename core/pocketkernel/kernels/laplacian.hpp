@@ -1,15 +1,14 @@
 // kappa(u, v) = exp(-|u - v|_1 / s); the parameter is s.
 #pragma once
 
-#include "metric.hpp"
+#include "shape.hpp"
 
 POCKETKERNEL_BEGIN
 
-struct Laplacian {
-    static constexpr const char* name = "laplacian";
+struct Laplacian : WidthKernel {
     static constexpr Metric metric = Metric::l1_distance;
     // kappa = exp(-rate * metric).
-    static double rate(double s) { return 1.0 / s; }
+    static double rate(const KernelSpec& spec) { return 1.0 / spec.parameter; }
 };
 
 POCKETKERNEL_END

@@ -1,66 +1,79 @@
-// The registry of kernels. A kernel is a file in this folder, a name in config.hpp's Family and a line in
-// `with_kernel`.
-//
-// Every kernel has kappa(u, u) = 1 and is one of two shapes of its metric m: exp(-rate m), or m^power.
+// The registry of kernels. A kernel is a file in this folder, included here, and a line in POCKETKERNEL_KERNELS; the
+// numbers of the families are part of saved states, so new ones go to the end.
 #pragma once
 
-#include "../config.hpp"
-#include "../status.hpp"
 #include "gaussian.hpp"
 #include "laplacian.hpp"
 #include "linear.hpp"
+#include "matern32.hpp"
+#include "matern52.hpp"
 #include "polynomial.hpp"
+#include "rational_quadratic.hpp"
+
+#define POCKETKERNEL_KERNELS(line) \
+    line(gaussian, Gaussian) line(laplacian, Laplacian) line(polynomial, Polynomial) line(linear, Linear) \
+        line(matern32, Matern32) line(matern52, Matern52) line(rational_quadratic, RationalQuadratic)
+
+namespace pocketkernel {
+
+#define POCKETKERNEL_NAME(name, Kernel) name,
+enum class Family : std::uint32_t { POCKETKERNEL_KERNELS(POCKETKERNEL_NAME) };
+#undef POCKETKERNEL_NAME
+#define POCKETKERNEL_NAME(name, Kernel) #name,
+inline constexpr const char* family_names[] = {POCKETKERNEL_KERNELS(POCKETKERNEL_NAME)};
+#undef POCKETKERNEL_NAME
+
+}  // namespace pocketkernel
 
 POCKETKERNEL_BEGIN
 
-// Calls f with the kernel that `family` names.
+// Calls f with the kernel that `family` names; with the first for a family that there is not.
 template <class F>
 inline auto with_kernel(Family family, F&& f) {
     switch (family) {
-        case Family::laplacian: return f(Laplacian{});
-        case Family::polynomial: return f(Polynomial{});
-        case Family::linear: return f(Linear{});
-        case Family::gaussian: break;
+#define POCKETKERNEL_CASE(name, Kernel) \
+    case Family::name: return f(Kernel{});
+        POCKETKERNEL_KERNELS(POCKETKERNEL_CASE)
+#undef POCKETKERNEL_CASE
     }
     return f(Gaussian{});
 }
 
-// The shape of one kernel: exp(-rate m) if rate > 0, else m^power.
-struct KernelShape {
-    Metric metric;
-    double rate;
-    unsigned power;
-};
+inline KernelSpec canonical(const KernelSpec& spec) {
+    return with_kernel(spec.family, [&](auto kernel) { return kernel.canonical(spec); });
+}
 
-template <class Kernel>
-inline auto shape_of(Kernel, double parameter) -> decltype(Kernel::rate(parameter), KernelShape{}) {
-    return {Kernel::metric, Kernel::rate(parameter), 0};
-}
-template <class Kernel>
-inline auto shape_of(Kernel, double parameter) -> decltype(Kernel::power(parameter), KernelShape{}) {
-    return {Kernel::metric, 0.0, Kernel::power(parameter)};
-}
 inline KernelShape shape_of(const KernelSpec& spec) {
-    return with_kernel(spec.family, [&](auto kernel) { return shape_of(kernel, spec.parameter); });
+    return with_kernel(spec.family, [&](auto kernel) {
+        constexpr Form form = form_of<decltype(kernel)>;
+        if constexpr (form == Form::power)
+            return KernelShape{kernel.metric, 0.0, spec.family, static_cast<std::uint16_t>(kernel.power(spec)), form};
+        else
+            return KernelShape{kernel.metric, kernel.rate(spec), spec.family, static_cast<std::uint16_t>(spec.order),
+                               form};
+    });
+}
+
+// The kernel's value where its metric is m and rate m is `scaled`.
+template <class V>
+POCKETKERNEL_INLINE V value_of(const KernelShape& shape, const V& m, const V& scaled) {
+    if (shape.form == Form::power) return integer_power(m, shape.order);
+    if (shape.form == Form::exponential) return exponential(V(0) - scaled);
+    return with_kernel(shape.family, [&](auto kernel) {
+        if constexpr (form_of<decltype(kernel)> == Form::value)
+            return kernel.value(scaled, shape.order);
+        else
+            return scaled;
+    });
 }
 
 [[nodiscard]] inline Status check_kernels(const Config& config) {
     if (config.kernel_count == 0) return Status::kernels_empty;
     if (config.kernel_count > max_kernels) return Status::kernels_too_many;
     for (std::size_t i = 0; i < config.kernel_count; ++i) {
-        const double parameter = config.kernels[i].parameter;
-        switch (config.kernels[i].family) {
-            case Family::gaussian:
-            case Family::laplacian:
-                if (!(parameter > 1e-30 && parameter < 1e30)) return Status::width_not_positive;
-                break;
-            case Family::polynomial:
-                if (!(parameter >= 1.0 && parameter <= 64.0)) return Status::degree_not_positive;
-                if (parameter != static_cast<double>(static_cast<unsigned>(parameter)))
-                    return Status::degree_not_positive;
-                break;
-            case Family::linear: break;
-        }
+        const KernelSpec& spec = config.kernels[i];
+        const Status status = with_kernel(spec.family, [&](auto kernel) { return kernel.check(spec); });
+        if (status != Status::ok) return status;
     }
     return Status::ok;
 }

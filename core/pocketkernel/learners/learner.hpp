@@ -11,6 +11,7 @@
 #pragma once
 
 #include <new>
+#include <utility>
 
 #include "../buffer.hpp"
 #include "../hedge.hpp"
@@ -20,6 +21,21 @@
 #include "../state.hpp"
 
 POCKETKERNEL_BEGIN
+
+// Whether a learner has random frequencies, and tells them by `frequency(j, k)`.
+template <class L, class = void>
+inline constexpr bool has_frequencies = false;
+template <class L>
+inline constexpr bool has_frequencies<L, std::void_t<decltype(std::declval<const L&>().frequency(0, 0))>> = true;
+
+// Of scores for all classes the largest, the first of several; but of two classes the second, as a difference of 0
+// means in the learners for two.
+inline std::size_t largest(const double* scores, std::size_t classes) {
+    std::size_t best = 0;
+    for (std::size_t c = 1; c < classes; ++c)
+        if (scores[c] > scores[best] || (classes == 2 && scores[c] == scores[best])) best = c;
+    return best;
+}
 
 // What scoring needs besides the learner itself. Each thread that scores has its own.
 template <class T>
@@ -76,6 +92,7 @@ class Learner {
         Tally tally;
         Rng rng;
     };
+    static_assert(part_of_state<Common, 80> && part_of_state<Tally, 64> && part_of_state<Hypothesis, 16>);
 
     // What most learners need, and some can do without.
     struct Needs {
@@ -179,7 +196,7 @@ struct Size {
 template <class L>
 Size size_of(const Config& config) {
     Arena arena;
-    arena.take<L>(1);
+    arena.place<L>();
     L counted(config, arena);
     return {arena.used(), state_bytes(counted)};
 }
@@ -189,9 +206,10 @@ template <class L>
 [[nodiscard]] Status make(const Config& config, void* block, std::size_t size, L*& learner) {
     const Status status = L::check(config);
     if (status != Status::ok) return status;
+    if (reinterpret_cast<std::uintptr_t>(block) % pack_bytes != 0) return Status::block_misaligned;
     if (size < size_of<L>(config).bytes) return Status::block_too_small;
     Arena arena(block);
-    learner = new (arena.take<L>(1)) L(config, arena);
+    learner = new (arena.place<L>()) L(config, arena);
     learner->reset();
     return Status::ok;
 }

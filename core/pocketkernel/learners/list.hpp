@@ -1,4 +1,4 @@
-// The registry of learners. A learner is a file in this folder and a line in `with_learner`.
+// The registry of learners. A learner is a file in this folder, included here and named in `any_learner`.
 #pragma once
 
 #include "lkm_books.hpp"
@@ -15,6 +15,13 @@ struct Kind {
     using type = L;
 };
 
+// Calls f(Kind<L>{}) for the learners in turn, until one answers true; answers whether one did.
+template <class T, class F>
+bool any_learner(F&& f) {
+    return f(Kind<MOMDS<T>>{}) || f(Kind<MOMDH<T>>{}) || f(Kind<LKMBooks<T>>{}) || f(Kind<Raker<T>>{}) ||
+           f(Kind<MulticlassMOMDS<T>>{}) || f(Kind<PocketClassifier<T>>{});
+}
+
 // Not std::string_view: a function of the standard library compiled for one level could serve another.
 inline bool same_name(const char* a, const char* b) {
     for (; *a && *a == *b; ++a) ++b;
@@ -24,13 +31,11 @@ inline bool same_name(const char* a, const char* b) {
 // Calls f(Kind<L>{}) with the learner of that name in precision T; answers false if there is none.
 template <class T, class F>
 bool with_learner(const char* name, F&& f) {
-    const auto visit = [&](auto kind) {
+    return any_learner<T>([&](auto kind) {
         if (!same_name(name, decltype(kind)::type::name)) return false;
         f(kind);
         return true;
-    };
-    return visit(Kind<MOMDS<T>>{}) || visit(Kind<MOMDH<T>>{}) || visit(Kind<LKMBooks<T>>{}) ||
-           visit(Kind<Raker<T>>{}) || visit(Kind<MulticlassMOMDS<T>>{}) || visit(Kind<PocketClassifier<T>>{});
+    });
 }
 
 POCKETKERNEL_END

@@ -98,6 +98,7 @@ class LKMBooks : public Learner<T> {
         std::uint64_t steps;  // rounds with g != 0 so far
         double spread;        // m
     };
+    static_assert(part_of_state<Own, 16>);
 
     // rho = min(1, B / ((1 - nu) T^(1 - nu) (n + 1)^nu))
     void maybe_add(const Query<T>& x, double g) {

@@ -44,8 +44,8 @@ class MOMDH : public Learner<T> {
         hedge_ = Hedge(arena, K_);
         V_ = Reservoir(arena, c.reservoir);
         own_ = arena.take<Own>(K_);
-        H_at_V_ = arena.take<double>(K_ * c.reservoir);
-        f_at_V_ = arena.take<double>(K_ * c.reservoir);
+        H_at_V_ = arena.take<double>(K_, c.reservoir);
+        f_at_V_ = arena.take<double>(K_, c.reservoir);
         a_ = Coefficients<T>(arena, K_, c.budget);
         a0_ = Coefficients<T>(arena, K_, archive);
         w_ = Coefficients<T>(arena, 1, archive);
@@ -128,6 +128,7 @@ class MOMDH : public Learner<T> {
         double H_norm2;  // |H_i|^2
         std::uint64_t additions, proxies, removals;
     };
+    static_assert(part_of_state<Own, 56>);
 
     // work.values[i] = f'_i(x) and work.values[K + i] = H_i(x). On the way, if wanted: kappa_i(x, .) on the archive,
     // and the row of S_i nearest to x.

@@ -44,7 +44,7 @@ class MulticlassMOMDS : public SharedBuffer<T, 0> {
         this->evaluate(x, work_, nearest_);
         mix(work_, F);
         if (weight == 0.0) return;
-        const std::size_t best = largest(F);
+        const std::size_t best = largest(F, C_);
         double total = 0.0, others = 0.0;
         for (std::size_t c = 0; c < C_; ++c) total += g_[c] = exponential(F[c] - F[best]);
         for (std::size_t c = 0; c < C_; ++c) {
@@ -67,14 +67,6 @@ class MulticlassMOMDS : public SharedBuffer<T, 0> {
         for (std::size_t c = 0; c < C_; ++c) F[c] = 0.0;
         for (std::size_t i = 0; i < K_; ++i)
             for (std::size_t c = 0; c < C_; ++c) F[c] += hedge_.weights()[i] * work.values[i * C_ + c];
-    }
-
-    // The first of several; but of two classes the second, as a difference of 0 means in the learners for two.
-    std::size_t largest(const double* F) const {
-        std::size_t best = 0;
-        for (std::size_t c = 1; c < C_; ++c)
-            if (F[c] > F[best] || (C_ == 2 && F[c] == F[best])) best = c;
-        return best;
     }
 
     // The linearised loss of each kernel, moved so that the best pays nothing.

@@ -90,7 +90,7 @@ class PocketClassifier : public Learner<T> {
         if (weight == 0.0) return;
         const std::size_t target = course_->turned ? 1 - y : y;
         const double loss = lesson(f(), target, slope());
-        this->record(largest(F) != y, weight * loss);
+        this->record(largest(F, config_.classes) != y, weight * loss);
         teach_experts(target, weight, rounds);
         teach_mixture(weight);
         watch(target, weight, loss);
@@ -200,14 +200,6 @@ class PocketClassifier : public Learner<T> {
         const double half = course_->turned ? -0.5 * F[0] : 0.5 * F[0];
         F[0] = -half;
         F[1] = half;
-    }
-
-    // The first of several; but of two classes the second, as a difference of 0 means in the learners for two.
-    std::size_t largest(const double* F) const {
-        std::size_t best = 0;
-        for (std::size_t c = 1; c < config_.classes; ++c)
-            if (F[c] > F[best] || (config_.classes == 2 && F[c] == F[best])) best = c;
-        return best;
     }
 
     // ---- lessons ----------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ class Raker : public Learner<T> {
         this->end_of_state(arena, K_);
         z_.plan(arena, c);
         turned_ = Coefficients<T>(arena, 3, c.budget);
-        loss_scale_ = with_loss(c.loss, [](auto loss) { return loss.raker_scale; });
+        loss_scale_ = is_smooth(c.loss) ? 2.0 : 1.0;
     }
 
     void reset() {
@@ -90,6 +90,7 @@ class Raker : public Learner<T> {
         double norm2;  // |theta_i|^2
         double p;
     };
+    static_assert(part_of_state<Own, 24>);
 
     // work.values[i] = f_i(x). Projections, and cosines and sines of the widest kernel, are left in `turned` if wanted.
     void evaluate(const Query<T>& x, Workspace<T>& work, Coefficients<T>* turned) const {
@@ -142,7 +143,7 @@ class Raker : public Learner<T> {
         for (std::size_t i = 0; i < K_; ++i) own_[i].p /= total;
     }
 
-    double loss_scale_ = 1.0;  // l_max
+    double loss_scale_ = 1.0;  // l_max, which the authors take as 2 for smooth losses
     Own* own_ = nullptr;
     Coefficients<T> theta_;  // row 2i: on the cosines of kernel i; row 2i + 1: on its sines
     RandomFeatures<T> z_;

@@ -6,10 +6,8 @@
 POCKETKERNEL_BEGIN
 
 struct Hinge {
-    static constexpr const char* name = "hinge";
     static constexpr bool smooth = false;
     static constexpr double G1 = 0.0, G2 = 0.0;
-    static constexpr double raker_scale = 1.0;
     static LossPoint at(double u, double y) {
         const double slack = 1.0 - y * u;
         return slack > 0.0 ? LossPoint{slack, -y} : LossPoint{0.0, 0.0};

@@ -1,4 +1,5 @@
-// The registry of losses. A loss is a file in this folder, a name in config.hpp's Loss and a line in `with_loss`.
+// The registry of losses. A loss is a file in this folder, included here, and a line in POCKETKERNEL_LOSSES; the
+// numbers of the losses are part of saved states, so new ones go to the end.
 #pragma once
 
 #include "../config.hpp"
@@ -6,15 +7,30 @@
 #include "logistic.hpp"
 #include "smooth_hinge.hpp"
 
+#define POCKETKERNEL_LOSSES(line) line(hinge, Hinge) line(logistic, Logistic) line(smooth_hinge, SmoothHinge)
+
+namespace pocketkernel {
+
+#define POCKETKERNEL_NAME(name, Type) name,
+enum class Loss : std::uint32_t { POCKETKERNEL_LOSSES(POCKETKERNEL_NAME) };
+#undef POCKETKERNEL_NAME
+#define POCKETKERNEL_NAME(name, Type) #name,
+inline constexpr const char* loss_names[] = {POCKETKERNEL_LOSSES(POCKETKERNEL_NAME)};
+#undef POCKETKERNEL_NAME
+static_assert(Config().loss == Loss::logistic, "the default of Config");
+
+}  // namespace pocketkernel
+
 POCKETKERNEL_BEGIN
 
-// Calls f with the loss that `id` names.
+// Calls f with the loss that `id` names; with the logistic one for a number that names none.
 template <class F>
 inline auto with_loss(Loss id, F&& f) {
     switch (id) {
-        case Loss::hinge: return f(Hinge{});
-        case Loss::smooth_hinge: return f(SmoothHinge{});
-        case Loss::logistic: break;
+#define POCKETKERNEL_CASE(name, Type) \
+    case Loss::name: return f(Type{});
+        POCKETKERNEL_LOSSES(POCKETKERNEL_CASE)
+#undef POCKETKERNEL_CASE
     }
     return f(Logistic{});
 }

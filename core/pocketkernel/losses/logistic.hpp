@@ -7,10 +7,8 @@
 POCKETKERNEL_BEGIN
 
 struct Logistic {
-    static constexpr const char* name = "logistic";
     static constexpr bool smooth = true;
     static constexpr double G1 = 1.0, G2 = 1.0;
-    static constexpr double raker_scale = 2.0;
     static LossPoint at(double u, double y) {
         const double z = y * u;
         const double e = exponential(-absolute(z));

@@ -11,10 +11,8 @@
 POCKETKERNEL_BEGIN
 
 struct SmoothHinge {
-    static constexpr const char* name = "smooth_hinge";
     static constexpr bool smooth = true;
     static constexpr double G1 = 1.0, G2 = 1.0;
-    static constexpr double raker_scale = 2.0;
     static LossPoint at(double u, double y) {
         const double w = 1.0 - y * u;
         const double root = std::sqrt(1.0 + w * w);

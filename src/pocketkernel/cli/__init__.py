@@ -18,7 +18,7 @@ from pocketkernel.cli import certify, demo, inspect, predict, run
 from pocketkernel.cli.errors import INTERRUPTED, WRONG_DATA, UsageError, describe, finish_output, quietly
 from pocketkernel.cli.options import HARMLESS, INPUT
 from pocketkernel.cli.show import Output
-from pocketkernel.evaluate.run import READER
+from pocketkernel.evaluate.ahead import READER
 from pocketkernel.stream.files import STDIN
 
 VERBS: tuple[ModuleType, ...] = (run, predict, inspect, certify, demo)

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from pocketkernel.cli._contest import Contestant, Stream
 from pocketkernel.evaluate import Progress
-from pocketkernel.evaluate.record import kernel_names
+from pocketkernel.evaluate.recorder import kernel_names
 
 
 def panel(learner: Contestant, stream: Stream, progress: Progress, allowed: int) -> Panel:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from pocketkernel.cli.show import escape
 from pocketkernel.evaluate import Progress, Run
-from pocketkernel.evaluate.record import kernel_names
+from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.memory import parse_bytes
 
 REDRAW = 0.1

@@ -11,7 +11,7 @@ from pocketkernel import model_file
 from pocketkernel.cli._watch import bar, promised_bytes
 from pocketkernel.cli.show import escape, out, print_json
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
-from pocketkernel.evaluate.record import kernel_names
+from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.report import Chart, Series, write_picture
 

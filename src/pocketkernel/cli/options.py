@@ -10,7 +10,7 @@ from cyclopts import Group, Parameter, Token
 
 from pocketkernel import gaussians
 from pocketkernel.cli.errors import UsageError
-from pocketkernel.evaluate.run import learner_class
+from pocketkernel.evaluate.job import learner_class
 from pocketkernel.stream.files import STDIN, find
 
 READING = Group("Reading", sort_key=3)

@@ -65,7 +65,7 @@ def predict(
     """
     learner, pipeline, file = load_with_pipeline(model)
     if pipeline is None:
-        raise ModelFileError(f"{file} has no pipeline.json beside it, which tells how to read rows: run writes both.")
+        raise ModelFileError(f"{file} does not say how to read rows: use the model that `pocketkernel run` writes.")
     if proba and not hasattr(learner, "predict_proba"):
         raise ValueError(f"--proba needs loss=logistic; this {type(learner).__name__} has loss={learner._loss_name()}.")
     classes = [plain_label(label) for label in learner.classes_]

@@ -14,8 +14,8 @@ from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_le
 from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.evaluate import Job, Record, Run, run_job
-from pocketkernel.evaluate.pipeline import MODEL, PIPELINE
-from pocketkernel.evaluate.record import kernel_names
+from pocketkernel.evaluate.pipeline import MODEL
+from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.stream.files import STDIN, SUFFIXES
 
@@ -43,8 +43,8 @@ def run(
 ) -> None:
     """Learn a file or a pipe row by row, each row scored before its label is used.
 
-    Writes into a folder: the record of the run (record.json and curve.csv or curve.parquet), the model
-    (model.safetensors), how rows are read for it (pipeline.json), and report.html.
+    Writes into a folder: the record of the run (record.json and curve.csv or curve.parquet), the model with how rows
+    are read for it (model.safetensors), and report.html.
 
     Parameters
     ----------
@@ -99,13 +99,12 @@ def run(
             command=command_of(files, learner, learning, reading, scale=scale, permute=permute, rows=rows, block=block),
             begun=watch.begun,
             step=watch.step,
+            finished=(lambda _: _write_report(folder, job.name)) if with_report else None,
         )
         speed = watch.speed(done)
-    if with_report:
-        _write_report(folder, job.name)
-    elif report is None:
+    if not with_report and report is None:
         console.print("no report.html: it needs jinja2, pip install 'pocketkernel[report]'")
-    names = [MODEL, PIPELINE, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
+    names = [MODEL, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
     names += [REPORT] if with_report else []
     if json:
         seconds = {"seconds": done.progress.seconds if done.progress else 0.0, "wall_seconds": perf_counter() - began}

@@ -1,10 +1,15 @@
 """How well a model does on a stream."""
 
 from pocketkernel.evaluate.baselines import Majority, OnlineLinear
+from pocketkernel.evaluate.curve import Curve
+from pocketkernel.evaluate.folder import run_job
+from pocketkernel.evaluate.job import Job
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.evaluate.progressive import Progress, follow, progressive
-from pocketkernel.evaluate.record import Curve, Record, Recorder, RecordError, settings_of
-from pocketkernel.evaluate.run import Job, Run, RunError, run_job
+from pocketkernel.evaluate.record import Record, RecordError
+from pocketkernel.evaluate.recorder import Recorder
+from pocketkernel.evaluate.run import Run, RunError
+from pocketkernel.evaluate.settings import settings_of
 
 __all__ = [
     "Curve",

@@ -1,29 +1,35 @@
 """What a model needs besides itself to read further files: how rows were encoded and scaled.
 
-It is kept as `pipeline.json` beside the model file, and says by a checksum to which model it belongs.
+It is kept in the model file, under the same checksum.
 """
 
-import hashlib
-import json
 import os
+import reprlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
-from pocketkernel._files import write_atomically
-from pocketkernel.loading import load
-from pocketkernel.model_file import ModelFileError
+from pocketkernel._fields import Check, Fields, is_dict, is_flag, is_text, list_of, optional
+from pocketkernel.loading import estimator_of, read
+from pocketkernel.model_file import Arrays, Contents, ModelFileError, below, naming
 from pocketkernel.stream import SCALERS, Block, Scaler, Stream, open_stream
 from pocketkernel.stream.block import is_sparse
-from pocketkernel.stream.files import Source
+from pocketkernel.stream.encode import Encoding
+from pocketkernel.stream.files import SUFFIXES, Source
 
-KIND = "pocketkernel pipeline"
-VERSION = 1
 MODEL = "model.safetensors"
-PIPELINE = "pipeline.json"
+PIPELINE = "pipeline"
+READING: dict[str, Check] = {
+    "format": lambda value: is_text(value) and value in SUFFIXES,
+    "delimiter": optional(
+        lambda value: is_text(value) and len(value) == 1 and value.isascii() and value not in '"\n\r'
+    ),
+    "header": optional(is_flag),
+    "columns": optional(list_of(is_text)),
+}
+"""Options of `open_stream` that say how a file is cut into fields."""
+
 MOST_DENSE = 1 << 25
 """Numbers in a block that may be made dense."""
 
@@ -36,8 +42,6 @@ class Pipeline:
     ----------
     n_features : int
         Columns of a row.
-    feature_names : list of str or None
-        Their names.
     encoding : dict or None
         `Encoding.to_dict()` of a table; None for LIBSVM text.
     scaler : Scaler or None
@@ -47,10 +51,14 @@ class Pipeline:
     """
 
     n_features: int
-    feature_names: list[str] | None = None
     encoding: dict[str, Any] | None = None
     scaler: Scaler | None = None
     reading: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns of a row, if they come from a table."""
+        return None if self.encoding is None else Encoding.from_dict(self.encoding).feature_names
 
     def open(self, source: Source, *, block: int = 4096, **reading: Any) -> Stream:
         """Open further files, with or without labels, as those that the model has learned.
@@ -74,55 +82,51 @@ class Pipeline:
         for block in stream.blocks():
             yield block.X if self.scaler is None else self.scaler.transform(ready(block, self.scaler))
 
-    def write(self, path: str | os.PathLike[str], model: bytes) -> None:
-        """Write it to a file, for the model of these bytes."""
-        about = {
-            "kind": KIND,
-            "version": VERSION,
-            "model_sha256": hashlib.sha256(model).hexdigest(),
-            "n_features": self.n_features,
-            "feature_names": self.feature_names,
-            "reading": self.reading,
-            "encoding": self.encoding,
-            "scaler": None if self.scaler is None else scaler_to_dict(self.scaler),
-        }
-        write_atomically(path, json.dumps(about, ensure_ascii=True, indent=1, allow_nan=False).encode("utf-8") + b"\n")
+    def written(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything, as a section of a model file and arrays for it."""
+        section = {"reading": self.reading, "encoding": self.encoding, "scaler": self.scaler and self.scaler.kind}
+        return section, scaler_arrays(self.scaler)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], model: bytes | None = None) -> Self:
-        """Read it from a file; it must belong to the model of these bytes, if they are given."""
-        path = Path(path)
-        try:
-            about = json.loads(path.read_bytes())
-            if not isinstance(about, dict) or about.get("kind") != KIND:
-                raise ValueError(f"it does not say kind={KIND!r}")
-            if about.get("version") != VERSION:
-                raise ValueError(f"it has version {about.get('version')!r}, and this program reads version {VERSION}")
-            scaler = about["scaler"]
-            self = cls(
-                int(about["n_features"]),
-                about["feature_names"],
-                about["encoding"],
-                None if scaler is None else scaler_of_dict(scaler),
-                dict(about["reading"]),
-            )
-            checksum = about["model_sha256"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{path} cannot be used: {error}.") from None
-        if model is not None and hashlib.sha256(model).hexdigest() != checksum:
-            raise ModelFileError(f"{path} belongs to another model than the {MODEL} beside it.")
+    def of(cls, contents: Contents) -> Self | None:
+        """The pipeline in a model file, if there is one; it must fit the model."""
+        if PIPELINE not in contents.sections:
+            return None
+        given = Fields(contents.sections[PIPELINE], PIPELINE)
+        reading = Fields(given.take("reading", is_dict), "pipeline.reading")
+        encoding = given.take("encoding", optional(is_dict))
+        n_features = contents.model["n_features"]
+        self = cls(
+            n_features,
+            encoding,
+            scaler_of(given.take("scaler", optional(is_text)), contents.arrays, n_features),
+            {name: reading.take(name, check) for name, check in READING.items() if name in reading},
+        )
+        reading.end()
+        given.end()
+        if (encoding is None) != (self.reading.get("format") == "libsvm"):
+            raise ModelFileError("pipeline.encoding and pipeline.reading.format do not fit: tables alone have one.")
+        if encoding is not None and (columns := Encoding.from_dict(encoding).n_features) != n_features:
+            raise ModelFileError(f"pipeline.encoding makes rows of {columns} columns, and the model has {n_features}.")
         return self
 
 
-def scaler_to_dict(scaler: Scaler) -> dict[str, Any]:
-    """A scaler as JSON can hold it, to the last bit."""
-    return {"kind": scaler.kind, **{name: array.tolist() for name, array in scaler.get_state().items()}}
+def scaler_arrays(scaler: Scaler | None) -> Arrays:
+    """What a scaler has learned, for a model file."""
+    return {} if scaler is None else {f"scaler.{name}": array for name, array in scaler.get_state().items()}
 
 
-def scaler_of_dict(written: dict[str, Any]) -> Scaler:
-    """The scaler that was written."""
-    state = {name: np.array(value) for name, value in written.items() if name != "kind"}
-    return SCALERS[written["kind"]]().set_state(state)
+def scaler_of(kind: str | None, arrays: Arrays, columns: int) -> Scaler | None:
+    """The scaler of a model file."""
+    state = below("scaler.", arrays)
+    if kind is None and not state:
+        return None
+    if kind not in SCALERS:
+        raise ModelFileError(f"scaler cannot be {reprlib.repr(kind)}.")
+    scaler = SCALERS[kind]().set_state(state)
+    if scaler.count < 1 or scaler.width != columns:
+        raise ModelFileError(f"scaler has seen {scaler.count} rows of {scaler.width} columns, and the model {columns}.")
+    return scaler
 
 
 def ready(block: Block, scaler: Scaler) -> Any:
@@ -151,6 +155,6 @@ def load_with_pipeline(path: str | os.PathLike[str]) -> tuple[Any, Pipeline | No
     if not file.exists():
         what = f"holds no {MODEL}: it is no folder of a finished run" if path.is_dir() else "does not exist"
         raise FileNotFoundError(f"{path} {what}.")
-    model = load(file)
-    beside = file.parent / PIPELINE
-    return model, Pipeline.read(beside, file.read_bytes()) if beside.exists() else None, file
+    with naming(file):
+        contents = read(file)
+        return estimator_of(contents), Pipeline.of(contents), file

@@ -8,8 +8,10 @@ from typing import Any
 
 from pocketkernel.learners._base import OnlineKernelClassifier as OnlineKernelClassifier
 from pocketkernel.learners._base import checked_weights as checked_weights
+from pocketkernel.learners._embedding import contents_of as contents_of
 from pocketkernel.learners._embedding import core_of as core_of
 from pocketkernel.learners._embedding import raw_scores as raw_scores
+from pocketkernel.learners._embedding import recipe_of as recipe_of
 from pocketkernel.learners._embedding import room_for_scores as room_for_scores
 from pocketkernel.learners._embedding import to_bytes as to_bytes
 from pocketkernel.learners._persistent import plausible as plausible

@@ -24,11 +24,11 @@ from pocketkernel._alone import alone
 from pocketkernel._scores import labels_of
 from pocketkernel._threads import allowed_threads, thread_count
 from pocketkernel.certificate import Certificate, Guarantee
-from pocketkernel.kernels import PAPER_KERNELS, Kernel
+from pocketkernel.kernels import KERNELS, PAPER_KERNELS, Kernel
 from pocketkernel.learners._certificate import certify
 from pocketkernel.learners._persistent import Persistent, write_labels
 from pocketkernel.learners._plan import plan as plan_of
-from pocketkernel.learners._recipe import REMOVALS, Recipe, largest
+from pocketkernel.learners._recipe import PARAMETERS, Recipe, largest
 from pocketkernel.learners._rows import (
     CsrRows,
     as_array,
@@ -341,10 +341,10 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
             doubles=_one_of("dtype", self.dtype, ("float32", "float64")) == "float64",
             kernels=_checked_kernels(getattr(self, "kernels", self._kernels)),
             loss=_one_of("loss", self._loss_name(), LOSSES),
-            removal=_one_of("removal", getattr(self, "removal", "half"), REMOVALS),
+            removal=_one_of("removal", getattr(self, "removal", "half"), _core.REMOVALS),
             features=features,
             classes=classes,
-            storage="full" if storage is None else _one_of("storage", storage, ("float16", "bfloat16")),
+            storage="full" if storage is None else _one_of("storage", storage, _core.STORAGES[1:]),
             seed=_seed(self.random_state),
         )
         allowed_threads(self.n_jobs)
@@ -358,16 +358,20 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
             self._fit_into(recipe, parse_bytes(self.memory))
         return recipe
 
-    def _configure(self, recipe: Recipe, rows: int | None) -> None:
-        """Copy the learner's own numbers."""
-        raise NotImplementedError
+    def _configure(self, recipe: Recipe, rows: int | None, **derived: Any) -> None:
+        """Copy the numbers that this learner has; some may be `derived` from others, and U follows from the budget."""
+        own = set(self._get_param_names()) - {"norm_bound"}
+        for name, default in PARAMETERS.items():
+            if name in own:
+                check = whole_number if isinstance(default, int) else number
+                recipe.parameters[name] = check(name, derived.get(name, getattr(self, name)))
 
     def _set_budget(self, recipe: Recipe, budget: int) -> None:
         """Set the budget, and the norm that follows from it where a learner has one."""
         recipe.budget = budget
         if hasattr(self, "norm_bound"):
             U = self.norm_bound
-            recipe.norm_bound = math.sqrt(budget) if U is None else number("norm_bound", U)
+            recipe.parameters["norm_bound"] = math.sqrt(budget) if U is None else number("norm_bound", U)
 
     def _try_budget(self, recipe: Recipe, budget: int) -> int:
         """Bytes with this budget, or the error that says why not."""
@@ -530,10 +534,8 @@ def _checked_kernels(kernels: Any) -> tuple[Kernel, ...]:
     checked = (kernels,) if isinstance(kernels, Kernel) else tuple(kernels)
     for kernel in checked:
         if not isinstance(kernel, Kernel):
-            raise ValueError(
-                f"kernels has {kernel!r}, an unknown kernel: use Gaussian(width), Laplacian(width), Polynomial(degree) "
-                "or Linear()."
-            )
+            known = ", ".join(class_.__name__ for class_ in KERNELS.values())
+            raise ValueError(f"kernels has {kernel!r}, an unknown kernel: use one of {known}.")
         if not all(isinstance(value, Real) and float(value) > 0 for value in astuple(kernel)):
             raise ValueError(f"kernels has {kernel!r}: its number must be positive.")
     return checked

@@ -1,14 +1,21 @@
-"""What adapters to other libraries need of a learner beside its public methods."""
+"""What adapters to other libraries, and the laboratory, need of a learner beside its public methods."""
 
 from typing import Any
 
 from pocketkernel import _core
 from pocketkernel.learners._base import OnlineKernelClassifier, Scores
+from pocketkernel.learners._recipe import Recipe
+from pocketkernel.model_file import Contents
 
 
 def core_of(learner: OnlineKernelClassifier) -> _core.Learner:
     """The compiled learner: it takes arrays as they are, and answers with a status instead of an error."""
     return learner._core
+
+
+def recipe_of(learner: OnlineKernelClassifier) -> Recipe:
+    """What the learner was built from: its parameters as they were chosen, such as U where `norm_bound` is None."""
+    return learner._recipe
 
 
 def raw_scores(learner: OnlineKernelClassifier, X: Any) -> Scores:
@@ -19,6 +26,11 @@ def raw_scores(learner: OnlineKernelClassifier, X: Any) -> Scores:
 def room_for_scores(learner: OnlineKernelClassifier, rows: int) -> Scores:
     """An array that such scores fit into."""
     return learner._room_for_scores(rows)
+
+
+def contents_of(learner: OnlineKernelClassifier) -> Contents:
+    """What a model file of the learner holds, for those who add to it."""
+    return learner._contents({})
 
 
 def to_bytes(learner: OnlineKernelClassifier, extra: dict[str, Any]) -> bytes:

@@ -14,12 +14,11 @@ from sklearn.base import BaseEstimator
 
 from pocketkernel import _core, model_file
 from pocketkernel._files import write_atomically
-from pocketkernel.kernels import Kernel
-from pocketkernel.learners._recipe import REMOVALS, Recipe
+from pocketkernel.kernels import KERNELS, Kernel
+from pocketkernel.learners._recipe import PARAMETERS, Recipe
 from pocketkernel.losses import LOSSES
 from pocketkernel.model_file import Contents, ModelFileError, is_plain
 
-FAMILIES: dict[str, type[Kernel]] = {class_.family: class_ for class_ in Kernel.__subclasses__()}
 MOST_LABEL_BYTES = 2**24
 
 # The fields of a file's model.
@@ -59,6 +58,10 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
 
     def _to_bytes(self, extra: dict[str, Any]) -> bytes:
         """`to_bytes` with JSON of whoever wraps the estimator."""
+        return model_file.encode(self._contents(extra))
+
+    def _contents(self, extra: dict[str, Any]) -> Contents:
+        """What a file of this estimator holds."""
         name = type(self).__name__
         if library_class(type(self)) is not type(self):
             raise TypeError(
@@ -69,7 +72,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         parameters = {name: self._written(name, value) for name, value in self.get_params(deep=False).items()}
         return self._pack(parameters, extra)
 
-    def _pack(self, parameters: dict[str, Any], extra: dict[str, Any]) -> bytes:
+    def _pack(self, parameters: dict[str, Any], extra: dict[str, Any]) -> Contents:
         names = getattr(self, "feature_names_in_", None)
         model = {
             "estimator": library_class(type(self)).__name__,
@@ -80,7 +83,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
             "n_features": self._recipe.features,
             "extra": extra,
         }
-        return model_file.encode(Contents(model, self._core.save()))
+        return Contents(model, self._core.save())
 
     def _written(self, name: str, value: Any) -> Any:
         """A parameter as JSON."""
@@ -179,7 +182,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         if "_core" in state:
             state = {name: value for name, value in state.items() if name not in _LEARNED}
-            state["_model"] = self._pack({}, {})
+            state["_model"] = model_file.encode(self._pack({}, {}))
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -213,7 +216,7 @@ def _are_names(names: Any, features: int) -> bool:
 
 def write_kernel(kernel: Any) -> list[Any]:
     """A kernel as its family and number."""
-    if type(kernel) in FAMILIES.values():
+    if type(kernel) in KERNELS.values():
         numbers = [number.item() if isinstance(number, np.generic) else number for number in astuple(kernel)]
         if all(is_plain(number) for number in numbers):
             return [kernel.family, *numbers]
@@ -224,9 +227,9 @@ def write_kernel(kernel: Any) -> list[Any]:
 
 def read_kernel(written: Any) -> Kernel:
     """A kernel from its family and number."""
-    good = isinstance(written, list) and written and isinstance(written[0], str) and written[0] in FAMILIES
+    good = isinstance(written, list) and written and isinstance(written[0], str) and written[0] in KERNELS
     if good:
-        class_, numbers = FAMILIES[written[0]], written[1:]
+        class_, numbers = KERNELS[written[0]], written[1:]
         if len(numbers) == len(fields(class_)) and all(type(n) in (int, float) for n in numbers):
             return class_(*numbers)
     raise ModelFileError(f"the model file has an unknown kernel, {reprlib.repr(written)}.")
@@ -245,6 +248,7 @@ def read_kernels(written: Any) -> tuple[Kernel, ...]:
 def write_recipe(recipe: Recipe) -> dict[str, Any]:
     """A recipe, field by field."""
     written = {field.name: getattr(recipe, field.name) for field in fields(recipe)}
+    written |= written.pop("parameters")
     return written | {"kernels": [write_kernel(kernel) for kernel in recipe.kernels]}
 
 
@@ -261,16 +265,19 @@ def read_recipe(written: Any) -> Recipe:
     """A recipe that the core accepts. A field with a default may be missing: an older version did not have it."""
     if not isinstance(written, dict):
         raise ModelFileError("the model file has no recipe.")
-    known = {field.name: field for field in fields(Recipe)}
-    needed = {name for name, field in known.items() if field.default is MISSING}
+    own = {field.name: field for field in fields(Recipe) if field.name != "parameters"}
+    known = {name: field.type for name, field in own.items()} | {name: type(PARAMETERS[name]) for name in PARAMETERS}
+    needed = {name for name, field in own.items() if field.default is MISSING}
     for name in sorted((written.keys() - known.keys()) | (needed - written.keys())):
         raise ModelFileError(f"the model file has a recipe with an unknown or missing field, {reprlib.repr(name)}.")
     for name, value in written.items():
-        if not _CHECKS[known[name].type](value):
+        if not _CHECKS[known[name]](value):
             raise ModelFileError(f"the model file has a recipe with an impossible {name}, {reprlib.repr(value)}.")
-    if written["loss"] not in LOSSES or written["removal"] not in REMOVALS:
+    if written["loss"] not in LOSSES or written["removal"] not in _core.REMOVALS:
         raise ModelFileError("the model file has a recipe with an unknown loss or removal.")
-    return Recipe(**written | {"kernels": read_kernels(written["kernels"])})
+    parameters = PARAMETERS | {name: value for name, value in written.items() if name in PARAMETERS}
+    kept = {name: value for name, value in written.items() if name in own}
+    return Recipe(**kept | {"kernels": read_kernels(written["kernels"]), "parameters": parameters})
 
 
 def plausible(model: dict[str, Any], state_bytes: int) -> None:

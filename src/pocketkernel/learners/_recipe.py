@@ -1,18 +1,14 @@
 """What a learner in the core is built from: its parameters as they were when it was built."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pocketkernel import _core
 from pocketkernel._level import forced
 from pocketkernel.kernels import Kernel
 
-REMOVALS = ("half", "restart", "oldest")
-
-_NUMBERS = (
-    "classes", "features", "budget", "reservoir", "step", "norm_bound", "horizon", "nu", "rate", "regularization",
-    "seed",
-)  # fmt: skip
+PARAMETERS = _core.parameters()
+"""The numbers that learners have besides their sizes, as the core names them, with its defaults."""
 
 
 @dataclass
@@ -29,24 +25,25 @@ class Recipe:
     classes: int = 2
     storage: str = "full"
     budget: int = 0
-    reservoir: int = 10
-    step: float = 1.0
-    norm_bound: float = 1.0
-    horizon: float = 1e9
-    nu: float = 0.5
-    rate: float = 0.1
-    regularization: float = 0.0
+    parameters: dict[str, int | float] = field(default_factory=PARAMETERS.copy)
+
+    def __getattr__(self, name: str) -> int | float:
+        """A parameter may be read like a field."""
+        if name in PARAMETERS:
+            return self.parameters[name]
+        raise AttributeError(f"{type(self).__name__} has no field {name!r}")
 
     def settings(self) -> _core.Settings:
         """Copy everything into the core's form."""
         settings = _core.Settings()
         for kernel in self.kernels:
-            settings.add_kernel(kernel.family, kernel.parameter)
-        settings.set_loss(self.loss)
-        settings.set_removal(self.removal)
-        settings.set_storage(self.storage)
-        for name in _NUMBERS:
-            setattr(settings, name, getattr(self, name))
+            settings.add_kernel(kernel.family, kernel.parameter, kernel.order)
+        for name in ("loss", "removal", "storage"):
+            settings.set_name(name, getattr(self, name))
+        for name in ("features", "classes", "budget", "seed"):
+            settings.set_number(name, getattr(self, name))
+        for name, value in self.parameters.items():
+            settings.set_number(name, value)
         return settings
 
     def size(self) -> tuple[int, int, int]:

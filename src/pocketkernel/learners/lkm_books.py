@@ -7,7 +7,7 @@ from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee
 from pocketkernel.kernels import Kernel
-from pocketkernel.learners._base import OnlineKernelClassifier, number
+from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._recipe import Recipe
 
 
@@ -96,14 +96,12 @@ class LKMBooks(OnlineKernelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _configure(self, recipe: Recipe, rows: int | None) -> None:
+    def _configure(self, recipe: Recipe, rows: int | None, **derived: Any) -> None:
         if self.horizon is None and rows is None:
             raise ValueError(
                 "horizon=None: LKMBooks must know how many rounds there will be; give horizon, or use fit."
             )
-        recipe.nu = number("nu", self.nu)
-        recipe.step = number("step", self.step)
-        recipe.horizon = number("horizon", rows if self.horizon is None else self.horizon)
+        super()._configure(recipe, rows, horizon=rows if self.horizon is None else self.horizon)
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         return Guarantee(

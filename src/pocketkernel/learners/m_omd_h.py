@@ -11,8 +11,7 @@ from pocketkernel.certificate import Condition, Guarantee
 from pocketkernel.certificate.certificate import ROUNDING, WEIGHTS, guarantee_of
 from pocketkernel.certificate.m_omd_h import theorem_1_afterwards
 from pocketkernel.kernels import Kernel
-from pocketkernel.learners._base import OnlineKernelClassifier, number, whole_number
-from pocketkernel.learners._recipe import Recipe
+from pocketkernel.learners._base import OnlineKernelClassifier
 
 
 class MOMDH(OnlineKernelClassifier):
@@ -110,11 +109,6 @@ class MOMDH(OnlineKernelClassifier):
         self.storage = storage
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _configure(self, recipe: Recipe, rows: int | None) -> None:
-        recipe.step = number("step", self.step)
-        recipe.reservoir = whole_number("reservoir", self.reservoir)
-        recipe.horizon = number("horizon", self.horizon)
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         made, i = self._recipe, int(np.argmax(self.kernel_weights_))

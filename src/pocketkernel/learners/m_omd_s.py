@@ -9,8 +9,7 @@ from sklearn.utils import Bunch
 from pocketkernel.certificate.certificate import ROUNDING, STOPPING, WEIGHTS, Guarantee, conditions_of, guarantee_of
 from pocketkernel.certificate.m_omd_s import SmoothRun, theorem_3_afterwards, theorem_3_delta, theorem_3_premises
 from pocketkernel.kernels import Kernel
-from pocketkernel.learners._base import OnlineKernelClassifier, number
-from pocketkernel.learners._recipe import Recipe
+from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.losses import LOSSES
 
 
@@ -104,9 +103,6 @@ class MOMDS(OnlineKernelClassifier):
         self.storage = storage
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _configure(self, recipe: Recipe, rows: int | None) -> None:
-        recipe.step = number("step", self.step)
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         made, loss = self._recipe, LOSSES[self._recipe.loss]

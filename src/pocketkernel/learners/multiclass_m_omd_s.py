@@ -7,8 +7,7 @@ from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee
 from pocketkernel.kernels import Kernel
-from pocketkernel.learners._base import OnlineKernelClassifier, number
-from pocketkernel.learners._recipe import Recipe
+from pocketkernel.learners._base import OnlineKernelClassifier
 
 
 class MulticlassMOMDS(OnlineKernelClassifier):
@@ -96,9 +95,6 @@ class MulticlassMOMDS(OnlineKernelClassifier):
         self.storage = storage
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _configure(self, recipe: Recipe, rows: int | None) -> None:
-        recipe.step = number("step", self.step)
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         return Guarantee(

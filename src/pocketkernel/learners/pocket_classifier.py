@@ -79,9 +79,6 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _configure(self, recipe: Recipe, rows: int | None) -> None:
-        """It has no numbers of its own."""
-
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         return Guarantee(
             None,

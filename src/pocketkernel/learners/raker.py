@@ -7,9 +7,8 @@ from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee
 from pocketkernel.kernels import Kernel
-from pocketkernel.learners._base import OnlineKernelClassifier, number
+from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._frequencies import RandomFrequencies
-from pocketkernel.learners._recipe import Recipe
 
 
 class Raker(RandomFrequencies, OnlineKernelClassifier):
@@ -92,10 +91,6 @@ class Raker(RandomFrequencies, OnlineKernelClassifier):
         self.dtype = dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _configure(self, recipe: Recipe, rows: int | None) -> None:
-        recipe.rate = number("rate", self.rate)
-        recipe.regularization = number("regularization", self.regularization)
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         return Guarantee(

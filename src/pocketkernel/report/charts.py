@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pocketkernel.evaluate.record import Curve, Record
+from pocketkernel.evaluate.curve import Curve
+from pocketkernel.evaluate.record import Record
 
 Floats = npt.NDArray[np.float64]
 

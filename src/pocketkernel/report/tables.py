@@ -1,9 +1,6 @@
-"""Tables: one type, written as Markdown, LaTeX, CSV or HTML."""
+"""Tables: one type, written as HTML."""
 
-import csv
-import io
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -88,15 +85,8 @@ class Table:
     --------
     >>> columns = ["learner", Column("mistakes %", digits=2, best="min"), "B"]
     >>> table = Table("Digits", columns, [["M-OMD-S", Spread(8.2, 0.14), 400], ["Raker", Spread(9.31, 0.2), 400]])
-    >>> print(table.to_markdown())
-    | learner | mistakes % | B |
-    |---|---:|---:|
-    | M-OMD-S | **8.20 ± 0.14** | 400 |
-    | Raker | 9.31 ± 0.20 | 400 |
-    >>> print(table.to_csv(), end="")
-    learner,mistakes %,mistakes % sd,B
-    M-OMD-S,8.2,0.14,400
-    Raker,9.31,0.2,400
+    >>> "8.20 ± 0.14" in table.to_html()
+    True
     """
 
     title: str
@@ -112,80 +102,15 @@ class Table:
                     f"a row of table {self.title!r} has {len(row)} cells, not {len(self.columns)}: {row!r}."
                 )
 
-    def to_text(self) -> str:
-        """As plain text for a terminal, with the title above and without the note; the best are marked by a star."""
-        head = [[(column.name, False) for column in self._columns]]
-        texts = [[f"{text}*" if bold else text for text, bold in row] for row in head + self._formatted()]
-        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-        places = [f"{'>' if numeric else '<'}{width}" for width, numeric in zip(widths, self._numeric(), strict=True)]
-        lines = ["  ".join(map(format, row, places)).rstrip() for row in texts]
-        return "\n".join([self.title, *lines] if self.title else lines)
-
-    def to_markdown(self) -> str:
-        """As a table of GitHub's Markdown, without the title."""
-        head = [_markdown(column.name) for column in self._columns]
-        rule = ["---:" if numeric else "---" for numeric in self._numeric()]
-        body = [
-            [f"**{_markdown(text)}**" if bold else _markdown(text) for text, bold in row] for row in self._formatted()
-        ]
-        lines = [f"| {' | '.join(cells)} |" for cells in (head, *body)]
-        return "\n".join([lines[0], f"|{'|'.join(rule)}|", *lines[1:]])
-
-    def to_latex(self, label: str = "") -> str:
-        r"""As a LaTeX table for the package booktabs.
-
-        Parameters
-        ----------
-        label : str, default=""
-            What ``\ref`` names.
-        """
-        cells = iter(self._formatted())
-        body = []
-        for rows in self._blocks():
-            body += [r"    \midrule"]
-            for _ in rows:
-                texts = [rf"\textbf{{{_latex(text)}}}" if bold else _latex(text) for text, bold in next(cells)]
-                body.append(f"    {' & '.join(texts)} \\\\")
-        lines = [
-            r"\begin{table}",
-            r"  \centering",
-            rf"  \caption{{{_latex(self.title)}}}",
-            *([rf"  \label{{{label}}}"] if label else []),
-            rf"  \begin{{tabular}}{{{''.join('r' if numeric else 'l' for numeric in self._numeric())}}}",
-            r"    \toprule",
-            f"    {' & '.join(_latex(column.name) for column in self._columns)} \\\\",
-            *body,
-            r"    \bottomrule",
-            r"  \end{tabular}",
-            *([rf"  \par\smallskip {_latex(self.note)}"] if self.note else []),
-            r"\end{table}",
-        ]
-        return "\n".join(lines)
-
-    def to_csv(self) -> str:
-        """As CSV, numbers to the last bit; a column with deviations becomes two."""
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        spread = [any(isinstance(row[n], Spread) for row in self.rows) for n in range(len(self.columns))]
-        head = [[column.name, f"{column.name} sd"] if two else [column.name] for column, two in self._pairs(spread)]
-        writer.writerow([name for names in head for name in names])
-        for row in self.rows:
-            cells: list[str] = []
-            for cell, two in zip(row, spread, strict=True):
-                mean, sd = cell if isinstance(cell, Spread) else (cell, None)
-                cells += [_exact(mean), _exact(sd)] if two else [_exact(mean)]
-            writer.writerow(cells)
-        return file.getvalue()
-
     def to_html(self) -> str:
         """As an HTML table with the title as its caption."""
-        numeric = [' class="n"' if numeric else "" for numeric in self._numeric()]
+        numeric = [' class="n"' if numeric else "" for numeric in self.numeric()]
         head = "".join(
             f'<th scope="col"{style}>{escape(column.name)}</th>'
-            for column, style in zip(self._columns, numeric, strict=True)
+            for column, style in zip(self.headings, numeric, strict=True)
         )
         body = []
-        for row in self._formatted():
+        for row in self.formatted():
             cells = [
                 f"<td{style}>{f'<strong>{escape(text)}</strong>' if bold else escape(text)}</td>"
                 for (text, bold), style in zip(row, numeric, strict=True)
@@ -197,16 +122,14 @@ class Table:
         table = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
         return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(self.title)}">{table}</div>{note}'
 
-    # ---- parts ------------------------------------------------------------------------------------------------------
+    # ---- parts, for those who write a table in another form ----------------------------------------------------------
 
     @property
-    def _columns(self) -> list[Column]:
+    def headings(self) -> list[Column]:
+        """The columns, all of them as `Column`."""
         return [Column(column) if isinstance(column, str) else column for column in self.columns]
 
-    def _pairs(self, flags: Sequence[bool]) -> list[tuple[Column, bool]]:
-        return list(zip(self._columns, flags, strict=True))
-
-    def _numeric(self) -> list[bool]:
+    def numeric(self) -> list[bool]:
         """Which columns hold numbers."""
         return [
             any(isinstance(row[n], int | float | Spread) for row in self.rows)
@@ -214,17 +137,18 @@ class Table:
             for n in range(len(self.columns))
         ]
 
-    def _blocks(self) -> list[list[Sequence[Cell]]]:
+    def blocks(self) -> list[list[Sequence[Cell]]]:
+        """Rows by block."""
         key = self.block
         return [list(rows) for _, rows in groupby(self.rows, key=lambda row: None if key is None else row[key])]
 
-    def _formatted(self) -> list[list[tuple[str, bool]]]:
+    def formatted(self) -> list[list[tuple[str, bool]]]:
         """Text of each cell, and whether it is the best of its column in its block."""
         texts = []
-        for rows in self._blocks():
-            best = [_best([row[n] for row in rows], column.best) for n, column in enumerate(self._columns)]
+        for rows in self.blocks():
+            best = [_best([row[n] for row in rows], column.best) for n, column in enumerate(self.headings)]
             for row in rows:
-                cells = zip(row, self._columns, best, strict=True)
+                cells = zip(row, self.headings, best, strict=True)
                 texts.append(
                     [(_text(cell, column), _number(cell) == value is not None) for cell, column, value in cells]
                 )
@@ -259,30 +183,6 @@ def _text(cell: Cell, column: Column) -> str:
     if isinstance(cell, int):
         return f"{cell:{sign},}"
     return f"{cell:{sign}.4g}" if column.digits is None else f"{cell:{sign},.{column.digits}f}"
-
-
-def _exact(cell: str | int | float | None) -> str:
-    if cell is None or isinstance(cell, str):
-        return cell or ""
-    return repr(int(cell)) if isinstance(cell, int) else repr(float(cell))
-
-
-def _markdown(text: str) -> str:
-    """Text in which Markdown sees no mark-up."""
-    text = re.sub(r"([\\`*_\[\]|~])", r"\\\1", " ".join(text.split()))
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "∞": r"$\infty$", NOT_A_NUMBER: "--", "µ": r"$\mu$",
-    **{letter: f"\\{letter}" for letter in "{}$&#%_"},
-}  # fmt: skip
-
-
-def _latex(text: str) -> str:
-    """Text in which LaTeX sees no commands."""
-    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
 
 
 # ---- records --------------------------------------------------------------------------------------------------------

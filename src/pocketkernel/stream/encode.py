@@ -6,12 +6,14 @@ of a column so far) depends on earlier rows only.
 
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from pocketkernel._fields import Fields, is_count, is_flag, is_number, is_text, list_of, optional
+from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream.block import Piece
 from pocketkernel.stream.errors import Skipped, StreamError, shown
 from pocketkernel.stream.table import Column, Schema, Table, chosen
@@ -34,6 +36,29 @@ class Feature:
     hashed: int = 0
     total: float = 0.0
     count: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """What differs from a fresh column of numbers; categories in the order of their places."""
+        used = {one.name: getattr(self, one.name) for one in fields(self)}
+        used["categories"] = list(self.categories)
+        return {name: value for name, value in used.items() if value}
+
+    @classmethod
+    def from_dict(cls, written: Any, where: str) -> "Feature":
+        """The feature that `to_dict` wrote."""
+        given = Fields(written, where)
+        self = cls(
+            given.take("name", is_text, ""),
+            given.take("categorical", is_flag, False),
+            {text: place for place, text in enumerate(given.take("categories", _are_categories, []))},
+            given.take("hashed", is_count, 0),
+            given.take("total", is_number, 0.0),
+            given.take("count", is_count, 0),
+        )
+        given.end()
+        if self.categories and not self.categorical:
+            raise ModelFileError(f"{where} has categories, and is a column of numbers.")
+        return self
 
 
 @dataclass
@@ -283,10 +308,9 @@ class Encoding:
     # ---- as JSON ----------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, in a form that `json.dumps` takes."""
-        features = [{**vars(feature), "categories": dict(feature.categories)} for feature in self.features]
-        classes = None if self.classes is None else list(self.classes)
-        return {**vars(self), "features": features, "classes": classes}
+        """Everything, in a form that `json.dumps` takes. What a feature does not use is left out."""
+        written = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("features", "frozen")}
+        return written | {"features": [feature.to_dict() for feature in self.features]}
 
     def copy(self) -> "Encoding":
         """An encoding of its own that has learned the same."""
@@ -295,9 +319,34 @@ class Encoding:
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> "Encoding":
-        """The encoding that `to_dict` wrote, frozen: rows change nothing any more."""
-        features = [Feature(**feature) for feature in state["features"]]
-        return cls(**{**state, "features": features, "frozen": True})
+        """The encoding that `to_dict` wrote, frozen: rows change nothing any more. ModelFileError if it is not one."""
+        given = Fields(state, "encoding")
+        self = cls(
+            [
+                Feature.from_dict(one, f"encoding.features[{k}]")
+                for k, one in enumerate(given.take("features", _is_some))
+            ],
+            given.take("label", optional(is_text)),
+            given.take("label_is_number", is_flag),
+            given.take("classes", optional(_are_classes)),
+            given.take("missing", lambda value: value in get_args(Missing)),
+            given.take("max_categories", lambda value: is_count(value) and 0 < value <= MOST_CATEGORIES),
+            given.take("hash_width", lambda value: is_count(value) and value <= MOST_CATEGORIES),
+            frozen=True,
+        )
+        given.end()
+        if self.n_features > WIDEST:
+            raise ModelFileError(f"encoding makes rows of {self.n_features:,} places, more than {WIDEST:,}.")
+        names = [feature.name for feature in self.features]
+        if len({*names, self.label}) <= len(names):
+            raise ModelFileError("encoding.features names a column twice, or the label.")
+        for k, feature in enumerate(self.features):
+            if len(feature.categories) > self.max_categories:
+                raise ModelFileError(
+                    f"encoding.features[{k}].categories are {len(feature.categories)}, and {self.max_categories} have "
+                    "a place."
+                )
+        return self
 
 
 def all_named(columns: Iterable[str | int], names: list[str], option: str) -> set[str]:
@@ -347,6 +396,18 @@ def _label_of(label: Label, names: list[str]) -> str | None:
         which = f"{' and '.join(found)} may each be it" if found else f"none of {', '.join(names[:20])} is called so"
         raise ValueError(f"which column has the labels? {which}: give label=, or label=False if there are none.")
     return found[0]
+
+
+def _is_some(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 0
+
+
+def _are_categories(value: Any) -> bool:
+    return list_of(is_text)(value) and len(set(value)) == len(value)
+
+
+def _are_classes(value: Any) -> bool:
+    return (list_of(is_text)(value) or list_of(is_number)(value)) and len(set(value)) == len(value) >= 2
 
 
 def rows_until(good: npt.NDArray[np.bool_], most: int | None) -> int:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream.block import Array, Block, Rows, csr, is_sparse
 
 Doubles = npt.NDArray[np.float64]
@@ -26,6 +27,11 @@ class Scaler:
     def __init__(self) -> None:
         self.count = 0
         self.columns: dict[str, Doubles] = {}
+
+    @property
+    def width(self) -> int:
+        """Columns of a row; 0 before the first."""
+        return len(self.columns[self._sums[0]]) if self.columns else 0
 
     def transform_then_learn(self, X: Rows) -> Rows:
         """Scale each row by what the rows before it tell, then learn it.
@@ -50,13 +56,29 @@ class Scaler:
 
     def get_state(self) -> State:
         """All that has been learned, as arrays."""
-        return {"count": np.array(self.count), **{name: array.copy() for name, array in self.columns.items()}}
+        columns = {name: self.columns.get(name, np.empty(0)).copy() for name in self._sums}
+        return {"count": np.array(self.count), **columns}
 
     def set_state(self, state: State) -> Self:
-        """Go on from what `get_state` gave."""
+        """Go on from what `get_state` gave; ModelFileError for what it cannot have given."""
+        known = self.get_state()
+        for name in sorted(state.keys() ^ known.keys()):
+            raise ModelFileError(f"scaler.{name} is {'unknown' if name in state else 'missing'}.")
+        width = state[self._sums[0]].size
+        for name, array in state.items():
+            if array.shape != ((width,) if name in self._sums else ()) or array.dtype != known[name].dtype:
+                raise ModelFileError(f"scaler.{name} is impossible: it has shape {array.shape}, dtype {array.dtype}.")
+            if not np.isfinite(array).all():
+                raise ModelFileError(f"scaler.{name} is impossible: it is not finite.")
+        for name in self._impossible(state) | ({"count"} if state["count"] < 0 else set()):
+            raise ModelFileError(f"scaler.{name} is impossible: no rows lead to it.")
         self.count = int(state["count"])
-        self.columns = {name: np.array(state[name], np.float64) for name in self._sums if name in state}
+        self.columns = {name: state[name].copy() for name in self._sums} if width else {}
         return self
+
+    def _impossible(self, state: State) -> set[str]:
+        """Names of what no rows lead to."""
+        raise NotImplementedError
 
     def _begin(self, X: Rows) -> None:
         if is_sparse(X) and self.kind != OnlineMaxAbs.kind:
@@ -67,9 +89,8 @@ class Scaler:
         width = X.shape[1]
         if not self.columns:
             self.columns = {name: np.zeros(width) for name in self._sums}
-        known = len(self.columns[self._sums[0]])
-        if width != known:
-            raise ValueError(f"the rows have {width} columns, but those before had {known}.")
+        if width != self.width:
+            raise ValueError(f"the rows have {width} columns, but those before had {self.width}.")
 
     def _scale(self, X: Rows, *, learn: bool) -> Rows:
         raise NotImplementedError
@@ -134,12 +155,23 @@ class OnlineStandard(Scaler):
 
     def get_state(self) -> State:
         """All that has been learned, as arrays."""
-        return {**super().get_state(), "clip": np.array(self.clip)}
+        return {**super().get_state(), "clip": np.array(self.clip, np.float64)}
 
     def set_state(self, state: State) -> Self:
-        """Go on from what `get_state` gave."""
+        """Go on from what `get_state` gave; ModelFileError for what it cannot have given."""
+        super().set_state(state)
         self.clip = float(state["clip"])
-        return super().set_state(state)
+        return self
+
+    def _impossible(self, state: State) -> set[str]:
+        most = 2 * LARGEST * float(state["count"])
+        good = {
+            "clip": state["clip"] > 0,
+            "first": (abs(state["first"]) <= LARGEST).all(),
+            "sum": (abs(state["sum"]) <= most).all(),
+            "squares": ((state["squares"] >= 0) & (state["squares"] <= 2 * LARGEST * most)).all(),
+        }
+        return {name for name, one in good.items() if not one}
 
 
 class OnlineMinMax(Scaler):
@@ -155,6 +187,10 @@ class OnlineMinMax(Scaler):
 
     kind = "minmax"
     _sums = ("low", "high")
+
+    def _impossible(self, state: State) -> set[str]:
+        low, high = state["low"], state["high"]
+        return set() if ((low >= -LARGEST) & (low <= high) & (high <= LARGEST)).all() else {"low"}
 
     def _scale(self, X: Rows, *, learn: bool) -> Rows:
         if len(X) == 0:
@@ -187,6 +223,9 @@ class OnlineMaxAbs(Scaler):
 
     kind = "maxabs"
     _sums = ("largest",)
+
+    def _impossible(self, state: State) -> set[str]:
+        return set() if (state["largest"] >= 0).all() else {"largest"}
 
     def _scale(self, X: Rows, *, learn: bool) -> Rows:
         values = X.data if is_sparse(X) else X

@@ -15,6 +15,7 @@ from pocketkernel.cli.show import print_json, say
 from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.experiments.paper import QUICK
+from pocketkernel.lab.experiments.writing import plain
 from pocketkernel.report import Table
 
 QUICK_PERMUTATIONS = 2
@@ -110,7 +111,7 @@ class Experiment:
             print_json(data | {"seconds": round(seconds, 3), "files": [str(path) for path in files]})
             return
         for table in tables:
-            say(table.to_text(), end="\n\n")
+            say(plain(table), end="\n\n")
         for remark in remarks:
             say(remark)
         say(f"{duration(seconds)} in all, written to {files[0].parent}: {', '.join(path.name for path in files)}")

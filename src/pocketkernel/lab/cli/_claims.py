@@ -11,6 +11,7 @@ from pocketkernel.cli.options import Count, at_least
 from pocketkernel.cli.show import print_json, say
 from pocketkernel.lab.cli._cells import writing
 from pocketkernel.lab.cli._progress import duration
+from pocketkernel.lab.experiments.writing import plain
 from pocketkernel.report.tables import Spread
 
 
@@ -57,7 +58,7 @@ class Claim:
             print_json({"tables": tables, "seconds": round(seconds, 3), "files": [str(path) for path in files]})
             return
         for table in made.tables:
-            say(table.to_text(), end="\n\n")
+            say(plain(table), end="\n\n")
         say(f"{duration(seconds)}, written to {self.out}: {', '.join(path.name for path in files)}")
 
 

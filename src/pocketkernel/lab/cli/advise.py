@@ -11,7 +11,8 @@ from pocketkernel.cli.show import err, print_json, say
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.theory import Advice
 from pocketkernel.lab.theory import advise as advice_on
-from pocketkernel.lab.theory.advice import FEWEST_ROWS, ROWS, in_units
+from pocketkernel.lab.theory.advice import in_units
+from pocketkernel.lab.theory.advising import FEWEST_ROWS, ROWS
 from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
 
 

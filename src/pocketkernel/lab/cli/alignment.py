@@ -12,6 +12,7 @@ from pocketkernel.cli.show import print_json, say
 from pocketkernel.kernels import PAPER_KERNELS, Gaussian, gaussians
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.cli._two_classes import read_two_classes
+from pocketkernel.lab.experiments.writing import plain
 from pocketkernel.lab.theory import AlignmentEstimate, estimate_alignment, kernel_alignment
 from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
 
@@ -79,7 +80,7 @@ def alignment(
         lines = [dict(zip(("kernel", "A", "A/T", "low", "high"), row, strict=False)) for row in table.rows]
         print_json({"rows": len(y), "kernels": lines, "seconds": round(seconds, 3), "report": report and str(report)})
         return
-    say(table.to_text())
+    say(plain(table))
     say(table.note)
     say(duration(seconds) + (f", written to {report}" if report else ""))
 

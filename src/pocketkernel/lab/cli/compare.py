@@ -17,6 +17,7 @@ from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.experiments.compare import PEER_ROWS, Comparison
 from pocketkernel.lab.experiments.compare import compare as compare_all
 from pocketkernel.lab.experiments.contestants import LEARNERS
+from pocketkernel.lab.experiments.writing import plain
 from pocketkernel.report import Spread
 from pocketkernel.stream import Skipped, gather, open_stream
 
@@ -90,7 +91,7 @@ def compare(
         print(json_.dumps(_plain(made, files, seconds), indent=2))
         return
     say(f"{file}: {X.shape[0]:,} rows, {X.shape[1]} columns")
-    say(made.table.to_text().partition("\n")[2])
+    say(plain(made.table).partition("\n")[2])
     say(made.table.note)
     say(duration(seconds) + (f", written to {out}: {', '.join(path.name for path in files)}" if files else ""))
 

@@ -19,10 +19,11 @@ from pocketkernel.cli.options import (
     source_of,
 )  # fmt: skip
 from pocketkernel.cli.show import err, print_json, say
-from pocketkernel.evaluate.run import learner_class
+from pocketkernel.evaluate.job import learner_class
 from pocketkernel.kernels import Gaussian
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.cli._two_classes import read_two_classes
+from pocketkernel.lab.experiments.writing import plain
 from pocketkernel.lab.theory import RegretStudy, study_regret
 from pocketkernel.lab.theory.study import LANDMARKS
 from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
@@ -115,7 +116,7 @@ def regret(
     if json:
         print_json(facts(study) | {"seconds": round(seconds, 3), "report": report and str(report)})
         return
-    say(table.to_text())
+    say(plain(table))
     for condition in study.conditions:
         if not condition.met:
             say(f"{condition}.")

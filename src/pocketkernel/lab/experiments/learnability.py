@@ -35,7 +35,8 @@ from pocketkernel.lab.experiments.outputs import write_outputs
 from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, slope
 from pocketkernel.lab.theory.losses import loss_values
 from pocketkernel.lab.theory.rows import gram
-from pocketkernel.report import Chart, Column, Series, Spread, Table, line_chart, write_picture
+from pocketkernel.learners import recipe_of
+from pocketkernel.report import Chart, Column, Series, Spread, Table, line_chart
 from pocketkernel.report.tables import Cell
 
 ROWS = (1000, 3162, 10_000, 31_623, 100_000, 316_228, 1_000_000)
@@ -179,7 +180,7 @@ class Learnability:
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write tables, page and picture; answers the files."""
-        files = write_outputs(
+        return write_outputs(
             folder,
             "learnability",
             self.tables,
@@ -187,10 +188,8 @@ class Learnability:
             page="learnability.html",
             title="Learning with a budget of O(ln T)",
             lead=f"Streams of {self.points[0].rows:,} to {self.points[-1].rows:,} rows, {self.repetitions} runs each.",
-            charts=[self.chart],
+            picture=self.chart,
         )
-        write_picture(self.chart, Path(folder) / "learnability.svg")
-        return [*files, Path(folder) / "learnability.svg"]
 
     def _lines(self) -> dict[tuple[str, str], list[LengthPoint]]:
         lines: dict[tuple[str, str], list[LengthPoint]] = {}
@@ -299,7 +298,7 @@ def _run(model: MOMDS | MOMDH, X: Any, y: Any, losses: Any) -> _Run:
     curve = regret_curve(model, X, y, losses, points=2)
     return _Run(
         model.budget_,
-        model._recipe.norm_bound,
+        recipe_of(model).norm_bound,
         float(curve.regret[-1]),
         float(curve.competitor_loss[-1]),
         int(model.diagnostics_.removals),

@@ -25,7 +25,7 @@ from pocketkernel.kernels import Gaussian, Linear
 from pocketkernel.lab.bounds import theorem_4
 from pocketkernel.lab.experiments.outputs import write_outputs
 from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, slope
-from pocketkernel.report import Chart, Column, Series, Spread, Table, line_chart, write_picture
+from pocketkernel.report import Chart, Column, Series, Spread, Table, line_chart
 from pocketkernel.report.tables import Cell
 
 BUDGETS = (25, 50, 100, 200, 400, 800, 1600)
@@ -165,7 +165,7 @@ class LowerBound:
     def write(self, folder: str | Path) -> list[Path]:
         """Write tables, page and picture; answers the files."""
         lead = f"Budgets {self.points[0].budget} to {self.points[-1].budget:,}, U = {self.norm_bound:.3g}."
-        files = write_outputs(
+        return write_outputs(
             folder,
             "lower_bound",
             self.tables,
@@ -173,10 +173,8 @@ class LowerBound:
             page="lower_bound.html",
             title="The lower bound, met",
             lead=lead,
-            charts=[self.chart],
+            picture=self.chart,
         )
-        write_picture(self.chart, Path(folder) / "lower_bound.svg")
-        return [*files, Path(folder) / "lower_bound.svg"]
 
     def _by(self, name: str) -> dict[str, list[BudgetPoint]]:
         """Points by learner or by loss, one for each budget."""

@@ -9,7 +9,8 @@ from pocketkernel._files import write_atomically
 from pocketkernel.evaluate import Record
 from pocketkernel.lab.experiments.ablation import K_BUFFERS, ONE_BUFFER, OWN_BUFFERS, REMOVALS, Ablation, Point
 from pocketkernel.lab.experiments.paper import PaperTables
-from pocketkernel.report import Chart, Series, Spread, Table, line_chart, write_report
+from pocketkernel.lab.experiments.writing import comma_separated, latex, markdown
+from pocketkernel.report import Chart, Series, Spread, Table, line_chart, write_picture, write_report
 
 
 def write_outputs(
@@ -24,6 +25,7 @@ def write_outputs(
     records: Sequence[Record] = (),
     charts: Sequence[Chart] = (),
     commands: Iterable[str] = (),
+    picture: Chart | None = None,
 ) -> list[Path]:
     """Write tables as Markdown, LaTeX, CSV and HTML, and answer the files.
 
@@ -41,26 +43,33 @@ def write_outputs(
         Name of the HTML file.
     title, lead, records, charts, commands
         Of the page, as in `write_report`.
+    picture : Chart, default=None
+        Shown on the page, and drawn into STEM.svg.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
-        f"{stem}.md": markdown(tables, title, lead or ""),
-        f"{stem}.tex": "\n\n".join(table.to_latex() for table in tables) + "\n",
-        f"{stem}.csv": flat.to_csv(),
+        f"{stem}.md": markdown_page(tables, title, lead or ""),
+        f"{stem}.tex": "\n\n".join(latex(table) for table in tables) + "\n",
+        f"{stem}.csv": comma_separated(flat),
     }
     for name, text in texts.items():
         write_atomically(folder / name, text.encode())
+    charts = [*charts] if picture is None else [*charts, picture]
     write_report(folder / page, records, title=title, lead=lead, tables=tables, charts=charts, commands=commands)
-    return [*(folder / name for name in texts), folder / page]
+    files = [*(folder / name for name in texts), folder / page]
+    if picture is not None:
+        files.append(folder / f"{stem}.svg")
+        write_picture(picture, files[-1])
+    return files
 
 
-def markdown(tables: Sequence[Table], title: str, lead: str = "") -> str:
+def markdown_page(tables: Sequence[Table], title: str, lead: str = "") -> str:
     r"""Tables as a page of Markdown: each line of a note becomes an item of a list.
 
     Examples
     --------
-    >>> print(markdown([Table("T", ["a"], [["x"]], "One.\nTwo.")], "All"), end="")
+    >>> print(markdown_page([Table("T", ["a"], [["x"]], "One.\nTwo.")], "All"), end="")
     # All
     <BLANKLINE>
     ## T
@@ -74,7 +83,7 @@ def markdown(tables: Sequence[Table], title: str, lead: str = "") -> str:
     """
     parts = [f"# {title}", *([lead] if lead else [])]
     for table in tables:
-        parts += [f"## {table.title}", table.to_markdown()]
+        parts += [f"## {table.title}", markdown(table)]
         parts += ["\n".join(f"- {line}" for line in table.note.splitlines())] if table.note else []
     return "\n\n".join(parts) + "\n"
 

@@ -1,7 +1,8 @@
 """What the paper proves, as numbers: how hard a stream is, its best competitor, regret and its parts."""
 
 from pocketkernel.lab.theory.adversary import adversary, adversary_competitor
-from pocketkernel.lab.theory.advice import Advice, advise
+from pocketkernel.lab.theory.advice import Advice
+from pocketkernel.lab.theory.advising import advise
 from pocketkernel.lab.theory.alignment import AlignmentEstimate, RunningAlignment, estimate_alignment, kernel_alignment
 from pocketkernel.lab.theory.competitor import Competitor, best_in_ball
 from pocketkernel.lab.theory.regret import (

@@ -12,7 +12,8 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from pocketkernel._threads import allowed_threads
-from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Polynomial
+from pocketkernel.kernels import Gaussian, Kernel, Polynomial
 from pocketkernel.lab.theory.rows import Floats, dense, directions
 
 Array = npt.NDArray[Any]
@@ -71,9 +72,9 @@ def quadratic_forms(
         if kernel.family == "linear" or kernel == Polynomial(1):
             forms[place] = _linear_form(X, w)
         else:
-            metrics.setdefault(_METRICS[kernel.family], []).append(place)
+            metrics.setdefault(_METRICS.get(kernel.family, _DIRECT[kernel.metric]), []).append(place)
     for metric, places in metrics.items():
-        some = metric([kernels[place].parameter for place in places], X, precise)
+        some = metric([kernels[place] for place in places], X, precise)
         forms[places] = _sum_over_blocks(some, X, w, _rows_of_block(X, block), allowed_threads(n_jobs))
     return forms
 
@@ -103,7 +104,7 @@ class Metric(Protocol):
     """What some kernels of a family share, and how it becomes their values."""
 
     dtype: npt.DTypeLike
-    parameters: Sequence[float]
+    kernels: Sequence[Kernel]
 
     def left(self, X: Any) -> Array:
         """Rows as `fill` takes them on the left."""
@@ -121,8 +122,9 @@ class Metric(Protocol):
 class _SquaredDistance:
     """Gaussians. A tile holds -d^2 / (2 unit^2)."""
 
-    def __init__(self, widths: Sequence[float], X: Any, precise: bool) -> None:
-        self.parameters = widths
+    def __init__(self, kernels: Sequence[Kernel], X: Any, precise: bool) -> None:
+        self.kernels = kernels
+        self.parameters = widths = [kernel.parameter for kernel in kernels]
         self._centre = np.asarray(X.mean(axis=0), dtype=np.float64).reshape(1, -1)  # distances do not change
         rows = _rows_of_block(X, None)
         with np.errstate(over="ignore"):
@@ -182,8 +184,8 @@ class _SquaredDistance:
 class _Cosine:
     """Polynomials."""
 
-    def __init__(self, degrees: Sequence[float], X: Any, precise: bool) -> None:
-        self.parameters = degrees
+    def __init__(self, kernels: Sequence[Kernel], X: Any, precise: bool) -> None:
+        self.kernels, self.parameters = kernels, [kernel.parameter for kernel in kernels]
         self.dtype = np.dtype(np.float64 if precise else np.float32)
 
     def left(self, X: Any) -> Array:
@@ -206,13 +208,15 @@ class _Cosine:
         return [found[degree] for degree in self.parameters]
 
 
-class _CityBlock:
-    """Laplacians."""
+class _Distance:
+    """Any kernel of a distance, value by value."""
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, widths: Sequence[float], X: Any, precise: bool) -> None:
-        self.parameters = widths
+    def __init__(
+        self, name: Literal["sqeuclidean", "cityblock"], kernels: Sequence[Kernel], X: Any, precise: bool
+    ) -> None:
+        self.name, self.kernels = name, kernels
 
     def left(self, X: Any) -> Array:
         return dense(X)
@@ -220,20 +224,18 @@ class _CityBlock:
     right = left
 
     def fill(self, left: Array, right: Array, tile: Array) -> None:
-        cdist(left, right, "cityblock", out=tile)
+        cdist(left, right, self.name, out=tile)
 
     def forms(self, tile: Array, scratch: Array, v: Array, w: Array) -> list[float]:
-        found = []
-        for width in self.parameters:
-            np.multiply(tile, -1 / width, out=scratch)
-            found.append(_form(np.exp(scratch, out=scratch), v, w))
-        return found
+        return [_form(kernel.at(tile), v, w) for kernel in self.kernels]
 
 
-_METRICS: dict[str, Any] = {
-    Gaussian.family: _SquaredDistance,
-    Polynomial.family: _Cosine,
-    Laplacian.family: _CityBlock,
+# Families whose values share work, and what serves any kernel of a metric.
+_METRICS: dict[str, Any] = {Gaussian.family: _SquaredDistance, Polynomial.family: _Cosine}
+_DIRECT: dict[str, Any] = {
+    "squared_distance": partial(_Distance, "sqeuclidean"),
+    "l1_distance": partial(_Distance, "cityblock"),
+    "cosine": _Cosine,
 }
 
 
@@ -285,7 +287,7 @@ def _sum_over_blocks(metric: Metric, X: Any, w: Floats, rows: int, threads: int)
 
     def strip(start: int) -> Floats:
         """One block of rows with itself and with all that follow."""
-        total = np.zeros(len(metric.parameters))
+        total = np.zeros(len(metric.kernels))
         tiles = np.empty((2, TILE[0] * TILE[1]), metric.dtype)
         left, v = metric.left(X[start : start + rows]), weights[start : start + rows]
         for other in range(start, len(w), rows):
@@ -300,7 +302,7 @@ def _sum_over_blocks(metric: Metric, X: Any, w: Floats, rows: int, threads: int)
 
 
 def _sum_over_tiles(metric: Metric, left: Side, right: Side, tiles: Array) -> Floats:
-    total = np.zeros(len(metric.parameters))
+    total = np.zeros(len(metric.kernels))
     for i in range(0, len(left[0]), TILE[0]):
         above, v = (part[i : i + TILE[0]] for part in left)
         for j in range(0, len(right[0]), TILE[1]):

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from pocketkernel.kernels import PAPER_KERNELS, Gaussian, Kernel, Laplacian, Polynomial
+from pocketkernel.kernels import PAPER_KERNELS, Kernel
 from pocketkernel.lab.theory._pairs import quadratic_forms
 from pocketkernel.lab.theory.rows import Floats, check_data, check_kernels, dense, directions, gram
 
@@ -165,13 +165,13 @@ def _paired(X: Floats, Z: Floats, kernels: Sequence[Kernel]) -> Floats:
     """kappa(x, z) for each row x of X and the row z of Z at the same place, kernel by kernel."""
     values = np.empty((len(kernels), len(X)))
     for place, kernel in enumerate(kernels):
-        if isinstance(kernel, Gaussian):
-            values[place] = np.exp(np.square(X - Z).sum(axis=1) / (-2 * kernel.width**2))
-        elif isinstance(kernel, Laplacian):
-            values[place] = np.exp(np.abs(X - Z).sum(axis=1) / -kernel.width)
+        if kernel.metric == "squared_distance":
+            metric = np.square(X - Z).sum(axis=1)
+        elif kernel.metric == "l1_distance":
+            metric = np.abs(X - Z).sum(axis=1)
         else:
-            cosines = np.clip((directions(X) * directions(Z)).sum(axis=1), -1, 1)
-            values[place] = cosines ** (kernel.degree if isinstance(kernel, Polynomial) else 1)
+            metric = np.clip((directions(X) * directions(Z)).sum(axis=1), -1, 1)
+        values[place] = kernel.at(metric)
     return values
 
 

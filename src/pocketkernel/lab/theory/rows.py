@@ -8,7 +8,8 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_array
 
-from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial
+from pocketkernel import _core
+from pocketkernel.kernels import KERNELS, Kernel
 from pocketkernel.learners import check_labels
 from pocketkernel.stream.block import is_sparse
 
@@ -39,12 +40,11 @@ def check_kernels(kernels: Sequence[Kernel] | Kernel) -> tuple[Kernel, ...]:
     if not some:
         raise ValueError("kernels is empty: give at least one.")
     for kernel in some:
-        if not isinstance(kernel, Gaussian | Laplacian | Polynomial | Linear):
-            raise ValueError(f"{kernel!r} is no kernel: use Gaussian, Laplacian, Polynomial or Linear.")
-        if isinstance(kernel, Gaussian | Laplacian) and not 0 < kernel.width < np.inf:
-            raise ValueError(f"width={kernel.width} of a {kernel.family} kernel must be positive and finite.")
-        if isinstance(kernel, Polynomial) and kernel.degree not in range(1, 65):
-            raise ValueError(f"degree={kernel.degree} must be a whole number from 1 to 64.")
+        if not isinstance(kernel, Kernel):
+            raise ValueError(f"{kernel!r} is not a kernel: use one of {', '.join(map(str, KERNELS))}.")
+        status = _core.check_kernel(kernel.family, kernel.parameter, kernel.order)
+        if status != 0:
+            raise ValueError("{!r}: {} {}.".format(kernel, *_core.describe(status)))
     return some
 
 
@@ -73,18 +73,18 @@ def gram(X: Any, Z: Any, kernel: Kernel) -> Floats:
 
     Examples
     --------
+    >>> from pocketkernel.kernels import Gaussian
     >>> gram(np.array([[0.0], [2.0]]), np.array([[0.0]]), Gaussian(1)).round(4).tolist()
     [[1.0], [0.1353]]
     """
     X, Z = dense(X), dense(Z)
-    if isinstance(kernel, Gaussian):
+    if kernel.metric == "squared_distance":
         centre = Z.mean(axis=0)
         X, Z = X - centre, Z - centre
         halves = 0.5 * np.square(X).sum(axis=1)[:, None] + 0.5 * np.square(Z).sum(axis=1) - X @ Z.T
-        values = np.exp(np.maximum(halves, 0) / -(kernel.width**2))
-    elif isinstance(kernel, Laplacian):
-        values = np.exp(cdist(X, Z, "cityblock") / -kernel.width)
+        metric = 2 * np.maximum(halves, 0)
+    elif kernel.metric == "l1_distance":
+        metric = cdist(X, Z, "cityblock")
     else:
-        cosines = np.clip(directions(X) @ directions(Z).T, -1, 1)
-        values = cosines ** (kernel.degree if isinstance(kernel, Polynomial) else 1)
-    return np.asarray(values, dtype=np.float64)
+        metric = np.clip(directions(X) @ directions(Z).T, -1, 1)
+    return np.asarray(kernel.at(metric), dtype=np.float64)

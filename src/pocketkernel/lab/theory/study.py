@@ -15,7 +15,7 @@ from pocketkernel.lab.theory.losses import loss_of, loss_values
 from pocketkernel.lab.theory.regret import Decomposition, RegretCurve, RemovalHarm, decompose, removal_harm
 from pocketkernel.lab.theory.rows import Floats, check_data
 from pocketkernel.lab.theory.trace import Trace, trace
-from pocketkernel.learners import MOMDH, MOMDS
+from pocketkernel.learners import MOMDH, MOMDS, recipe_of
 from pocketkernel.losses import LOSSES
 
 LANDMARKS = 500
@@ -102,7 +102,7 @@ def study_regret(
     name = loss_of(learner)
     run = trace(learner, rows, labels) if isinstance(learner, MOMDS | MOMDH) else None
     scores = learner.predict_then_learn(rows, labels, classes=[-1, 1]) if run is None else run.scores
-    made = learner._recipe
+    made = recipe_of(learner)
     U = norm_bound or (made.norm_bound if hasattr(learner, "norm_bound") else math.sqrt(made.budget))
     if kernel is None:
         kernel = _best_kernel(rows, labels, made.kernels, U, name)
@@ -137,7 +137,7 @@ def _best_kernel(rows: Any, labels: Floats, kernels: Sequence[Kernel], U: float,
 
 def _bounds(learner: MOMDS | MOMDH, run: Trace, i: int, curve: RegretCurve) -> Floats | None:
     """What the proof says after each of the curve's rows; None if it does not apply."""
-    made, J = learner._recipe, np.cumsum(_removals(run, i))
+    made, J = recipe_of(learner), np.cumsum(_removals(run, i))
     setting: dict[str, Any] = {"kernels": len(made.kernels), "budget": made.budget, "norm_bound": made.norm_bound}
     setting["step"] = made.step
     if learner.certificate().value is None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from pocketkernel.kernels import Kernel
 from pocketkernel.lab.theory.losses import loss_of, loss_values
 from pocketkernel.lab.theory.rows import Floats, gram
-from pocketkernel.learners import MOMDH, MOMDS
+from pocketkernel.learners import MOMDH, MOMDS, recipe_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def trace(learner: MOMDS | MOMDH, X: Any, y: Any) -> Trace:
         full=full,
         errors=errors,
         removals=tuple(watch.removals),
-        norm_bound=learner._recipe.norm_bound,
+        norm_bound=recipe_of(learner).norm_bound,
     )
 
 
@@ -154,7 +154,7 @@ class _Watch:
 
     def __init__(self, learner: MOMDS | MOMDH, X: Floats):
         self.learner, self.X = learner, X
-        self.kernels: tuple[Kernel, ...] = learner._recipe.kernels
+        self.kernels: tuple[Kernel, ...] = recipe_of(learner).kernels
         self.removals: list[Removal] = []
         done = learner.diagnostics_
         self.stored = [[0] * int(added) for added in done.kernel_additions]
@@ -198,6 +198,6 @@ class _Watch:
         rest[: len(kept)][~kept] = 0.0
         K = gram(self.X[places], self.X[places], self.kernels[i])
         norm2 = float(rest @ K @ rest)
-        shrunk = min(1.0, self.learner._recipe.norm_bound / max(np.sqrt(max(norm2, 0.0)), 1e-300))
+        shrunk = min(1.0, recipe_of(self.learner).norm_bound / max(np.sqrt(max(norm2, 0.0)), 1e-300))
         norms2 = float(before @ K @ before), shrunk**2 * norm2
         return Removal(t, i, places, before, shrunk * rest, norms2)

@@ -1,0 +1,49 @@
+// What a kernel is made of. Every kernel has kappa(u, u) = 1 and is a function of one metric m of two rows, in one of
+// three forms:
+//
+//   exp(-rate m)       has `rate`. Several of them on one metric cost little more than one, see bank.hpp.
+//   value(rate m)      has `rate` and `value`, which falls as m grows, and is 0 or small at infinity.
+//   m^power            has `power`, for m = cosine.
+//
+// Besides, a kernel checks its numbers (`check`) and puts 1 for those that it does not use (`canonical`).
+#pragma once
+
+#include "../config.hpp"
+#include "../math.hpp"
+#include "../status.hpp"
+#include "metric.hpp"
+
+POCKETKERNEL_BEGIN
+
+// A kernel whose one number is a width.
+struct WidthKernel {
+    static Status check(const KernelSpec& spec) {
+        return spec.parameter > 1e-30 && spec.parameter < 1e30 ? Status::ok : Status::width_not_positive;
+    }
+    static KernelSpec canonical(const KernelSpec& spec) { return {spec.family, spec.parameter}; }
+};
+
+// As far as a matters: exp(-a) is 0 there, and no power of a is infinite.
+template <class V>
+POCKETKERNEL_INLINE V short_of_overflow(const V& a) {
+    return smaller(a, V(Element<V>(1000)));
+}
+
+// A kernel with its numbers, ready to be evaluated.
+enum class Form : std::uint16_t { exponential, value, power };
+struct KernelShape {
+    Metric metric;
+    double rate;  // 0 if the form is a power
+    Family family;
+    std::uint16_t order;  // the power, or the second number of `value`
+    Form form;
+};
+
+template <class Kernel, class = void>
+inline constexpr Form form_of = Form::exponential;
+template <class Kernel>
+inline constexpr Form form_of<Kernel, std::void_t<decltype(Kernel::power(KernelSpec()))>> = Form::power;
+template <class Kernel>
+inline constexpr Form form_of<Kernel, std::void_t<decltype(Kernel::value(1.0, 1u))>> = Form::value;
+
+POCKETKERNEL_END

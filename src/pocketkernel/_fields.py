@@ -1,0 +1,86 @@
+"""Fields of JSON objects that a file holds, believed one by one."""
+
+import math
+import reprlib
+from collections.abc import Callable
+from typing import Any
+
+from pocketkernel.model_file import ModelFileError
+
+Check = Callable[[Any], bool]
+
+
+class Fields:
+    """The fields of a JSON object in a file, each taken only if it passes a check. Messages say which does not.
+
+    Parameters
+    ----------
+    written : object
+        What should be a dict.
+    where : str
+        What to call it, such as "pipeline.encoding".
+
+    Examples
+    --------
+    >>> fields = Fields({"rows": -1}, "progress")
+    >>> fields.take("rows", is_count)
+    Traceback (most recent call last):
+    pocketkernel.model_file.ModelFileError: progress.rows cannot be -1.
+    """
+
+    def __init__(self, written: Any, where: str) -> None:
+        if not isinstance(written, dict):
+            raise ModelFileError(f"{where} cannot be {reprlib.repr(written)}.")
+        self._left, self._where = dict(written), where
+
+    def take(self, name: str, check: Check, *default: Any) -> Any:
+        """The value of a field, or the default if it may be missing."""
+        if name not in self._left and not default:
+            raise ModelFileError(f"{self._where}.{name} is missing.")
+        value = self._left.pop(name, *default)
+        if not check(value):
+            raise ModelFileError(f"{self._where}.{name} cannot be {reprlib.repr(value)}.")
+        return value
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._left
+
+    def end(self) -> None:
+        """No field may be left."""
+        for name in self._left:
+            raise ModelFileError(f"{self._where} has an unknown field, {reprlib.repr(name)}.")
+
+
+def is_count(value: Any) -> bool:
+    """Whether it is a whole number from 0 up that fits into 63 bits."""
+    return type(value) is int and 0 <= value < 2**63
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number."""
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is a string."""
+    return type(value) is str
+
+
+def is_flag(value: Any) -> bool:
+    """Whether it is true or false."""
+    return type(value) is bool
+
+
+def is_dict(value: Any) -> bool:
+    """Whether it is a JSON object."""
+    return isinstance(value, dict)
+
+
+def optional(check: Check) -> Check:
+    """A check that lets None pass, too."""
+    return lambda value: value is None or check(value)
+
+
+def list_of(check: Check) -> Check:
+    """A check of a list, and of everything in it."""
+    return lambda value: isinstance(value, list) and all(map(check, value))

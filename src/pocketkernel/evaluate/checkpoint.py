@@ -1,0 +1,82 @@
+"""Everything that a run has learned after some block, as a model file. A run that goes on from it gives the same bits.
+
+The section `progress` says how far the run has come; arrays hold its curve and what its scaler has learned. The
+encoding is not kept: the stream reads and encodes the rows that it leaves out, and learns it again.
+"""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+
+from pocketkernel import learners, model_file
+from pocketkernel._fields import Fields, is_count, is_dict, is_number, is_text, list_of, optional
+from pocketkernel.evaluate.pipeline import scaler_arrays, scaler_of
+from pocketkernel.evaluate.progressive import Progress
+from pocketkernel.evaluate.recorder import Recorder, kernel_names
+from pocketkernel.evaluate.run import Run, RunError
+from pocketkernel.loading import read
+from pocketkernel.model_file import Contents, ModelFileError, below
+
+CHECKPOINT = "checkpoint.safetensors"
+SECTION = "progress"
+
+
+def to_bytes(run: Run, fingerprint: str) -> bytes:
+    """The run after its latest block, as a file."""
+    assert run.progress is not None
+    recorder = run.recorder.state()
+    curve = {f"curve.{name}": value for name, value in recorder.items() if isinstance(value, np.ndarray)}
+    section = {
+        "fingerprint": fingerprint,
+        "rows": run.progress.rows,
+        "mistakes": run.progress.mistakes,
+        "seconds": run.progress.seconds,
+        "total": run.total,
+        "resumed_at": run.resumed_at,
+        "recorder": {name: value for name, value in recorder.items() if not isinstance(value, np.ndarray)},
+        "scaler": run.scaler and run.scaler.kind,
+    }
+    arrays = curve | scaler_arrays(run.scaler)
+    return model_file.encode(replace(learners.contents_of(run.model), sections={SECTION: section}, arrays=arrays))
+
+
+def restore(run: Run, path: str | os.PathLike[str], fingerprint: str) -> None:
+    """Let a run that has not begun go on from a checkpoint. RunError if it cannot."""
+    try:
+        contents = read(path)
+        given = Fields(contents.sections.get(SECTION), SECTION)
+        same = given.take("fingerprint", is_text) == fingerprint
+        if same:
+            _restore(run, contents, given)
+    except ModelFileError as error:
+        reason = str(error).removesuffix(".")
+        raise RunError(f"{path}: the checkpoint is damaged ({reason}): begin again with force.") from None
+    if not same:
+        raise RunError(
+            f"{path}: the checkpoint is of a run with other options, files or another version: repeat that command to "
+            "go on, or begin again with force."
+        )
+
+
+def _restore(run: Run, contents: Contents, given: Fields) -> None:
+    rows = given.take("rows", lambda value: is_count(value) and value > 0)
+    mistakes = given.take("mistakes", lambda value: is_count(value) and value <= rows)
+    seconds = given.take("seconds", lambda value: is_number(value) and value >= 0)
+    total = given.take("total", optional(is_count))
+    resumed_at = given.take("resumed_at", list_of(is_count))
+    recorder = Recorder.restore(given.take("recorder", is_dict) | below("curve.", contents.arrays))
+    kind = given.take("scaler", lambda value: value == (run.scaler and run.scaler.kind))
+    given.end()
+    model, extra = learners.restored(contents)
+    if type(model) is not type(run.model) or extra:
+        raise ModelFileError(f"its model is not a {type(run.model).__name__}")
+    if model.n_features_in_ != run.stream.n_features or model.diagnostics_["rounds"] != rows:
+        raise ModelFileError("its model has learned other rows")
+    curve = recorder.curve()
+    if curve.kernels != kernel_names(model) or [*curve.rows[-1:], *curve.mistakes[-1:]] != [rows, mistakes]:
+        raise ModelFileError("its curve is of other rows or kernels")
+    run.scaler = scaler_of(kind, contents.arrays, run.stream.n_features)
+    run.model, run.recorder, run.classes = model, recorder, model.classes_
+    run.total, run.resumed_at = total, [*resumed_at, rows]
+    run.progress = Progress(rows, mistakes, 0, 0, seconds, np.empty(0))

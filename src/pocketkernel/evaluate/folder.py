@@ -1,0 +1,153 @@
+"""A run into a folder, which can be interrupted at any time and resumed.
+
+The folder has `record.json` and `curve.csv` (or `.parquet`), and `model.safetensors`, which also tells how rows were
+encoded and scaled. While the run is under way it may have `checkpoint.safetensors`: everything that the run has learned
+after some block, replaced in one step. A run that goes on from there does what it would have done without the
+interruption, bit by bit; only the seconds are others, and `resumed_at` in the settings says after which rows.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from pocketkernel._files import write_atomically
+from pocketkernel.evaluate.checkpoint import CHECKPOINT, restore, to_bytes
+from pocketkernel.evaluate.job import Job
+from pocketkernel.evaluate.lock import locked
+from pocketkernel.evaluate.pipeline import MODEL
+from pocketkernel.evaluate.record import RECORD, RecordError, read_settings
+from pocketkernel.evaluate.run import Run, RunError
+
+
+def run_job(
+    job: Job,
+    folder: str | os.PathLike[str],
+    *,
+    checkpoint: int | None = None,
+    force: bool = False,
+    record_format: str = "csv",
+    command: str = "",
+    begun: Callable[[Run], None] | None = None,
+    step: Callable[[Run], None] | None = None,
+    finished: Callable[[Run], None] | None = None,
+) -> Run:
+    """Do a run and write what comes of it into a folder.
+
+    Parameters
+    ----------
+    job : Job
+        What to do.
+    folder : path
+        Where to; made if need be. A finished run in it that was a different one is an error, and so is a run that
+        another process is doing there.
+    checkpoint : int, default=None
+        Write a checkpoint after every so many rows, rounded up to whole blocks. A checkpoint that is already there is
+        gone on from; one of a different run is an error.
+    force : bool, default=False
+        Throw away a different run or its checkpoint.
+    record_format : {"csv", "parquet"}, default="csv"
+        Of the curve.
+    command : str, default=""
+        A command line that does it again, for the record.
+    begun, step, finished : callables, default=None
+        Called with the run when it begins, after every block, and when everything is written.
+
+    Returns
+    -------
+    Run
+    """
+    folder = Path(folder)
+    if checkpoint is not None and checkpoint < 1:
+        raise ValueError(f"checkpoint={checkpoint} is too small: use a number of rows from 1 up.")
+    if checkpoint is not None and not job.repeatable():
+        raise ValueError(
+            "checkpoint: standard input and pipes cannot be read again, so the run could not go on: give a file."
+        )
+    fingerprint = job.fingerprint()
+    made = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with locked(folder):
+            _check_folder(folder, job, fingerprint, force)
+            run = _begun(job, folder / CHECKPOINT, fingerprint, force)
+            if begun:
+                begun(run)
+            stale, next_checkpoint = force, _after(run, checkpoint)
+            for progress in run.steps():
+                if stale:  # not before it is known that this run can be done
+                    _clear(folder)
+                    stale = False
+                if next_checkpoint is not None and progress.rows >= next_checkpoint:
+                    write_atomically(folder / CHECKPOINT, to_bytes(run, fingerprint))
+                    next_checkpoint = _after(run, checkpoint)
+                if step:
+                    step(run)
+            seed = job.parameters.get("random_state")
+            record = run.record(source=job.name, seed=seed, command=command, fingerprint=fingerprint)
+            write_atomically(folder / MODEL, run.to_bytes())
+            record.write(folder, format=record_format)
+            (folder / CHECKPOINT).unlink(missing_ok=True)
+            _sweep(folder)
+            if finished:
+                finished(run)
+    except BaseException:
+        if made:
+            with suppress(OSError):  # there is a checkpoint in it
+                folder.rmdir()
+        raise
+    return run
+
+
+def _begun(job: Job, checkpoint: Path, fingerprint: str, force: bool) -> Run:
+    """The run at its first row, or where its checkpoint was written."""
+    run = job.start()
+    if checkpoint.exists():
+        try:
+            restore(run, checkpoint, fingerprint)
+        except RunError:
+            if not force:
+                raise
+            checkpoint.unlink()
+            return job.start()
+    return run
+
+
+def _after(run: Run, every: int | None) -> int | None:
+    done = run.progress.rows if run.progress else 0
+    return None if every is None else (done // every + 1) * every
+
+
+def _check_folder(folder: Path, job: Job, fingerprint: str, force: bool) -> None:
+    """Leave a finished run alone unless it is the same, or may be thrown away."""
+    _sweep(folder)
+    if force:
+        return
+    try:
+        settings = read_settings(folder)
+    except RecordError as error:
+        if not (folder / RECORD).exists():
+            return
+        raise RunError(f"{error} Give another folder, or begin again with force.") from None
+    if settings.get("fingerprint") != fingerprint:
+        raise RunError(
+            f"{folder} holds a finished run that was a different one: give another folder, or begin again with force."
+        )
+    if not job.repeatable():
+        raise RunError(
+            f"{folder} holds a finished run, and a pipe may bring other rows: give another folder, or begin again "
+            "with force."
+        )
+
+
+def _clear(folder: Path) -> None:
+    """Remove the results of another run."""
+    for name in (RECORD, "curve.csv", "curve.parquet", MODEL, "report.html"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a killed process had not finished writing."""
+    for left in folder.glob(".pocketkernel-*.tmp"):
+        with suppress(OSError):
+            left.unlink()

@@ -1,0 +1,144 @@
+"""A run as it is asked for, in plain values."""
+
+import hashlib
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from pocketkernel import learners, model_file
+from pocketkernel.evaluate.run import Run
+from pocketkernel.stream import SCALERS, open_stream
+from pocketkernel.stream.files import STDIN, Source, find, standard_input
+
+
+def learner_class(name: str) -> Any:
+    """The class of a learner by its name, in small or capital letters, with or without hyphens and "classifier".
+
+    Examples
+    --------
+    >>> learner_class("m-omd-s").__name__, learner_class("pocket").__name__
+    ('MOMDS', 'PocketClassifier')
+    """
+    plain = name.lower().replace("-", "").replace("_", "").removesuffix("classifier")
+    known = {each.lower().removesuffix("classifier"): each for each in learners.__all__}
+    if plain not in known:
+        raise ValueError(f"learner={name!r} is unknown: use one of {', '.join(sorted(known))}.")
+    return getattr(learners, known[plain])
+
+
+@dataclass
+class Job:
+    r"""A run as it is asked for.
+
+    Parameters
+    ----------
+    source : path, glob, list of paths, "-" or binary file
+        What to read.
+    learner : str, default="pocket"
+        Name of a learner, in small or capital letters.
+    parameters : dict
+        Of its constructor.
+    reading : dict
+        Of `open_stream`, but for source and block.
+    scale : {None, "standard", "minmax", "maxabs"}, default=None
+        How to scale, each row by those before it.
+    permute : int, default=None
+        Seed of a permutation, for files that fit in memory.
+    rows : int, default=None
+        Stop after so many.
+    block : int, default=4096
+        Rows per block.
+
+    Examples
+    --------
+    >>> import io
+    >>> rows = io.BytesIO(b"+1 1:2\n-1 1:-2\n" * 500)
+    >>> job = Job(rows, parameters={"memory": "16KiB", "random_state": 0}, block=100)
+    >>> run = job.start()
+    >>> for progress in run.steps():
+    ...     pass
+    >>> progress.rows, progress.mistake_rate < 0.05
+    (1000, True)
+    """
+
+    source: Source
+    learner: str = "pocket"
+    parameters: dict[str, Any] = field(default_factory=dict)
+    reading: dict[str, Any] = field(default_factory=dict)
+    scale: str | None = None
+    permute: int | None = None
+    rows: int | None = None
+    block: int = 4096
+
+    @property
+    def name(self) -> str:
+        """Name of the source, without folders."""
+        if isinstance(self.source, str | os.PathLike):
+            return "stdin" if self.source == STDIN else Path(self.source).name
+        return Path(getattr(self.source, "name", "stream") if hasattr(self.source, "read") else self._paths()[0]).name
+
+    def repeatable(self) -> bool:
+        """Whether the rows can be read again: not from a pipe."""
+        return bool(self._paths())
+
+    def fingerprint(self) -> str:
+        """A text that two runs have in common only if they give the same results."""
+        files: list[Any] = [
+            [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in self._paths()
+        ]
+        asked = {
+            "files": files or [self.name],
+            "learner": learner_class(self.learner).__name__,
+            "parameters": {name: repr(value) for name, value in self.parameters.items() if value is not None},
+            "reading": {name: repr(value) for name, value in self.reading.items() if value is not None},
+            "scale": self.scale,
+            "permute": self.permute,
+            "rows": self.rows,
+            "block": self.block,
+            "version": model_file.LIBRARY_VERSION,
+        }
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+    def start(self) -> Run:
+        """Open the stream and build the learner."""
+        class_ = learner_class(self.learner)
+        known = class_._get_param_names()
+        for name in self.parameters:
+            if name not in known:
+                raise ValueError(f"{name} is no parameter of {class_.__name__}, which has {', '.join(known)}.")
+        if self.scale is not None and self.scale not in SCALERS:
+            raise ValueError(f"scale={self.scale!r} is unknown: use one of {', '.join(SCALERS)}.")
+        for name, number, least in (("rows", self.rows, 1), ("permute", self.permute, 0)):
+            if number is not None and number < least:
+                raise ValueError(f"{name}={number} is too small: use a whole number from {least} up.")
+        source: Source = self.source
+        if source == STDIN:
+            # Not through Python's buffer: a thread that waits for it would hold its lock when the program is to end.
+            source = cast(BinaryIO, getattr(standard_input(), "raw", sys.stdin.buffer))
+        most = self.rows if self.permute is None else None  # of permuted rows, those are the first that come out
+        stream = open_stream(source, block=self.block, rows=most, **self.reading)
+        scaler = None if self.scale is None else SCALERS[self.scale]()
+        return Run(
+            stream,
+            class_(**self.parameters),
+            scaler=scaler,
+            permute=self.permute,
+            rows=self.rows,
+            reading=self.reading,
+            count=self._count if self.repeatable() else None,
+        )
+
+    def _count(self) -> int:
+        return sum(len(block) for block in open_stream(self.source, **self.reading).blocks())
+
+    def _paths(self) -> list[Path]:
+        if self.source == STDIN or hasattr(self.source, "read"):
+            return []
+        if isinstance(self.source, str | os.PathLike):
+            path = Path(self.source)
+            if path.exists() and not path.is_file():
+                return []  # a folder is refused when it is opened; a named pipe must not be opened twice
+        return find(self.source).paths
