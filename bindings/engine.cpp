@@ -17,9 +17,9 @@ void for_each_row(const Rows& rows, F&& f) {
     const U* values = static_cast<const U*>(rows.values);
     for (std::size_t r = 0; r < rows.count; ++r) {
         if (rows.columns) {
-            const auto begin = static_cast<std::size_t>(rows.starts[r]),
-                       end = static_cast<std::size_t>(rows.starts[r + 1]);
-            f(r, Row<U>{values + begin, rows.columns + begin, end - begin});
+            const std::size_t end = smaller(static_cast<std::size_t>(read_once(rows.starts + r + 1)), rows.stored);
+            const std::size_t begin = smaller(static_cast<std::size_t>(read_once(rows.starts + r)), end);
+            f(r, Row<U>{values + begin, rows.columns + begin, smaller(end - begin, rows.features)});
         } else {
             f(r, Row<U>{values + r * rows.features, nullptr, 0});
         }
@@ -47,13 +47,16 @@ Status check_rows(const Rows& rows, double limit, Fault& fault) {
     for_each_row<U>(rows, [&](std::size_t r, const Row<U>& row) {
         if (status != Status::ok) return;
         status = check_values(row.values, row.nonzeros, limit, place);
+        std::int64_t last = -1;
         for (std::size_t i = 0; status == Status::ok && i < row.nonzeros; ++i) {
-            const std::int32_t low = i > 0 ? row.columns[i - 1] + 1 : 0;
-            place = i;
-            if (row.columns[i] < low || static_cast<std::size_t>(row.columns[i]) >= rows.features)
+            const std::int64_t column = read_once(row.columns + i);
+            if (column <= last || column >= static_cast<std::int64_t>(rows.features)) {
                 status = Status::columns_not_canonical;
+                place = i;
+            }
+            last = column;
         }
-        if (status != Status::ok) fault = {r, static_cast<std::size_t>(row.columns[place])};
+        if (status != Status::ok) fault = {r, static_cast<std::size_t>(read_once(row.columns + place))};
     });
     return status;
 }

@@ -11,17 +11,20 @@
 
 namespace pocketkernel::binding {
 
-// Rows as Python holds them: dense (columns is null) or CSR.
+// Rows as Python holds them: dense (columns is null) or CSR. Another thread may change the arrays at any time, so no
+// number in them is ever trusted twice.
 struct Rows {
     const void* values = nullptr;
     bool doubles = false;  // else floats
     const std::int32_t* columns = nullptr;
     const std::int64_t* starts = nullptr;
+    std::size_t stored = 0;  // entries of the CSR arrays
     std::size_t count = 0;
     std::size_t features = 0;
 };
 
 // What goes with the rows when they are learned: places of their labels among the classes, and weights if not all 1.
+// Both are copies that no caller can change.
 struct Lessons {
     const std::int32_t* labels = nullptr;
     const double* weights = nullptr;

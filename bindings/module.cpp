@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -14,9 +15,14 @@
 #include <thread>
 #include <vector>
 
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
+
 #include "engine.hpp"
 #include "pocketkernel/kernels/list.hpp"
 #include "pocketkernel/losses/list.hpp"
+#include "pocketkernel/row.hpp"
 #include "pocketkernel/simd.hpp"
 #include "text.hpp"
 
@@ -109,10 +115,37 @@ class View {
     bool held_ = false;
 };
 
+// ---- Ctrl-C ---------------------------------------------------------------------------------------------------------
+
+// Runs Python's signal handlers, if any wait for this thread, and throws what they raise. Needs Python's lock.
+void stop_if_asked() {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+constexpr std::size_t rows_between_signals = std::size_t(1) << 20;  // of labels and weights, some milliseconds
+
+// Asks for signals now and then in work that is done without Python's lock: often enough that Ctrl-C is answered at
+// once, seldom enough that waiting for the lock costs nothing.
+class Pulse {
+  public:
+    void beat() {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last_ < std::chrono::milliseconds(50)) return;
+        const nb::gil_scoped_acquire acquire;
+        stop_if_asked();
+        last_ = std::chrono::steady_clock::now();
+    }
+
+  private:
+    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// ---- labels ---------------------------------------------------------------------------------------------------------
+
 template <class U>
 bool to_places_as(const View& y, const std::vector<double>& classes, std::int32_t* places, std::size_t& fault) {
     const U* labels = y.data<const U>();
     for (fault = 0; fault < y.size(0); ++fault) {
+        if (fault % rows_between_signals == rows_between_signals - 1) stop_if_asked();
         const auto label = static_cast<double>(labels[fault]);
         const auto found = std::lower_bound(classes.begin(), classes.end(), label);
         if (found == classes.end() || *found != label) return false;
@@ -225,6 +258,25 @@ Rows part(const Rows& rows, std::size_t first, std::size_t count) {
     return some;
 }
 
+// Calls f(rows, first) for slices of some rows each, in order.
+template <class F>
+void for_each_slice(const Rows& rows, std::size_t size, F&& f) {
+    for (std::size_t first = 0; first < rows.count; first += size)
+        f(part(rows, first, std::min(size, rows.count - first)), first);
+}
+
+// ---- forks ----------------------------------------------------------------------------------------------------------
+
+// How many forks lie between the first process and this one. A thread that was at work in the parent does not exist
+// here, so that a learner which it held would never be given back.
+std::atomic<std::uint32_t> forks{0};
+
+void count_forks() {
+#if !defined(_WIN32)
+    pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); });
+#endif
+}
+
 class PyLearner {
   public:
     static constexpr int unsuited = -1;
@@ -283,11 +335,13 @@ class PyLearner {
         Rows rows;
         if (!dense(x, rows) || engine_->outputs() != 1) return unsuited;
         if (!out.has(2, "d") || out.size(0) != rows.count || out.size(1) != settings_.kernels.size()) return unsuited;
-        const Guard guard(*this);
-        return run(rows, [&](const Rows& all) { engine_->kernel_scores(all, out.data<double>()); });
+        const Guard guard(*this, reading);
+        return run(rows, [&](const Rows& slice, std::size_t first) {
+            engine_->kernel_scores(slice, out.data<double>() + first * settings_.kernels.size());
+        });
     }
     std::vector<double> coefficients(std::size_t kernel) {
-        const Guard guard(*this);
+        const Guard guard(*this, reading);
         if (kernel >= settings_.kernels.size()) throw nb::index_error("no such kernel");
         std::vector<double> all(engine_->coefficients(kernel, nullptr));
         (void)engine_->coefficients(kernel, all.data());
@@ -295,7 +349,7 @@ class PyLearner {
     }
 
     nb::dict tally() {
-        const Guard guard(*this);
+        const Guard guard(*this, reading);
         const pk::Tally& t = engine_->tally();
         nb::dict d;
         d["rounds"] = t.rounds;
@@ -309,7 +363,7 @@ class PyLearner {
         return d;
     }
     nb::list report() {
-        const Guard guard(*this);
+        const Guard guard(*this, reading);
         nb::list kernels;
         for (std::size_t i = 0; i < settings_.kernels.size(); ++i) {
             const pk::KernelReport r = engine_->report(i);
@@ -334,7 +388,7 @@ class PyLearner {
 
     std::size_t state_bytes() const { return engine_->state_bytes(); }
     nb::bytes save() {
-        const Guard guard(*this);
+        const Guard guard(*this, reading);
         if (!engine_->valid())
             throw std::overflow_error(
                 "this learner has diverged, its numbers are no longer finite: use a smaller step, norm_bound or rate");
@@ -343,25 +397,36 @@ class PyLearner {
         return nb::bytes(bytes.data(), bytes.size());
     }
     int load(const nb::bytes& bytes) {
-        const Guard guard(*this);
+        const Guard guard(*this, changing);
         return code(engine_->load(static_cast<const unsigned char*>(bytes.data()), bytes.size()));
     }
 
   private:
     // One caller at a time: a learner is not made to be shared, and a silent mix-up is worse than an error.
+    enum Use : std::uint64_t { reading = 1, changing = 2 };
     class Guard {
       public:
-        explicit Guard(PyLearner& owner) : busy_(owner.busy_) {
-            if (busy_.test_and_set(std::memory_order_acquire))
-                throw std::runtime_error(
-                    "this learner is in use by another thread: give each thread its own, or use a lock");
+        Guard(PyLearner& owner, Use use) : holder_(owner.holder_) {
+            const std::uint64_t here = forks.load(std::memory_order_relaxed);
+            std::uint64_t found = 0;
+            while (!holder_.compare_exchange_weak(found, here << 2 | use, std::memory_order_acquire)) {
+                if (found == 0) continue;
+                if (found >> 2 == here)
+                    throw std::runtime_error(
+                        "this learner is in use by another thread: give each thread its own, or use a lock");
+                if ((found & 3) == changing)
+                    throw std::runtime_error(
+                        "this learner was learning in another thread when the process forked, so its copy here is "
+                        "incomplete: load it from its file, or fork while it is idle");
+                // A reader that the fork left behind: nothing was changed, take its place.
+            }
         }
-        ~Guard() { busy_.clear(std::memory_order_release); }
+        ~Guard() { holder_.store(0, std::memory_order_release); }
         Guard(const Guard&) = delete;
         Guard& operator=(const Guard&) = delete;
 
       private:
-        std::atomic_flag& busy_;
+        std::atomic<std::uint64_t>& holder_;
     };
 
     bool dense(const View& x, Rows& rows) const {
@@ -380,13 +445,14 @@ class PyLearner {
         rows.starts = s.data<const std::int64_t>();
         if (s.size(0) < 1 || rows.starts[0] != 0 || v.size(0) != c.size(0)) return false;
         rows.count = s.size(0) - 1;
+        rows.stored = v.size(0);
         rows.features = settings_.config.features;
         for (std::size_t r = 0; r < rows.count; ++r)
             if (rows.starts[r] > rows.starts[r + 1]) return false;
         // An empty CSR matrix may have no columns array to point at; its rows are sparse all the same.
         static const std::int32_t none = 0;
         if (!rows.columns) rows.columns = &none;
-        return static_cast<std::size_t>(rows.starts[rows.count]) <= v.size(0);
+        return static_cast<std::size_t>(rows.starts[rows.count]) <= rows.stored;
     }
 
     // One score for each row, or a row of them.
@@ -401,50 +467,70 @@ class PyLearner {
         if (!labels.has(1, label_formats) || labels.size(0) != rows.count || !has_room(out, rows)) return unsuited;
         const bool weighted = !sample_weight.is_none();
         if (weighted && (!weights.has(1, "d") || weights.size(0) != rows.count)) return unsuited;
-        const Guard guard(*this);
-        std::int32_t few[16];
-        std::vector<std::int32_t> many(rows.count > 16 ? rows.count : 0);
-        std::int32_t* places = many.empty() ? few : many.data();
-        if (!to_places(labels, classes_, places, fault_.row)) return code(pk::Status::label_unknown);
-        const Lessons lessons{places, weighted ? weights.data<const double>() : nullptr};
-        for (std::size_t r = 0; weighted && r < rows.count; ++r)
-            if (!(lessons.weights[r] >= 0.0 && lessons.weights[r] <= 1e9)) {
+        const Guard guard(*this, changing);
+        Copied<std::int32_t> places(rows.count);
+        Copied<double> copies(weighted ? rows.count : 0);
+        if (!to_places(labels, classes_, places.data(), fault_.row)) return code(pk::Status::label_unknown);
+        for (std::size_t r = 0; weighted && r < rows.count; ++r) {
+            if (r % rows_between_signals == rows_between_signals - 1) stop_if_asked();
+            copies.data()[r] = pk::read_once(weights.data<const double>() + r);
+            if (!(copies.data()[r] >= 0.0 && copies.data()[r] <= 1e9)) {
                 fault_ = {r, 0};
                 return code(pk::Status::weight_out_of_range);
             }
-        return run(rows, [&](const Rows& all) { learn_slices(all, lessons, out.data<double>()); });
-    }
-
-    // Slice by slice, so that Ctrl-C need not wait for the end; what was learned before it stays learned.
-    void learn_slices(const Rows& rows, Lessons lessons, double* scores) {
-        constexpr std::size_t size = 4096;
-        for (std::size_t first = 0; first < rows.count; first += size) {
-            if (first > 0) {
-                const nb::gil_scoped_acquire acquire;
-                if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            }
-            const Rows slice = part(rows, first, std::min(size, rows.count - first));
-            engine_->learn(slice, lessons, scores + first * engine_->outputs());
-            lessons.labels += slice.count;
-            if (lessons.weights) lessons.weights += slice.count;
         }
+        const Lessons lessons{places.data(), weighted ? copies.data() : nullptr};
+        return run(rows, [&](const Rows& slice, std::size_t first) {
+            engine_->learn(slice, {lessons.labels + first, weighted ? lessons.weights + first : nullptr},
+                           out.data<double>() + first * engine_->outputs());
+        });
     }
+    // Room for a number of every row; of a few rows without asking for memory.
+    template <class U>
+    class Copied {
+      public:
+        explicit Copied(std::size_t rows) : many_(rows > 16 ? rows : 0) {}
+        U* data() { return many_.empty() ? few_ : many_.data(); }
+
+      private:
+        U few_[16];
+        std::vector<U> many_;
+    };
+
     int score(const Rows& rows, nb::handle scores, std::size_t threads) {
         const View out(scores, true);
         if (!has_room(out, rows)) return unsuited;
-        const Guard guard(*this);
+        const Guard guard(*this, reading);
         return without_lock(rows, [&] { return score_slices(rows, out.data<double>(), threads); });
     }
 
-    // Checks the whole block before any of it is learned.
+    // Checks the whole block, then calls f(slice, first) for its slices. Ctrl-C is answered between two of them: what
+    // was learned before it stays learned.
     template <class F>
     int run(const Rows& rows, F&& f) {
         return without_lock(rows, [&] {
-            const pk::Status status = engine_->check(rows, fault_);
-            if (status == pk::Status::ok) f(rows);
+            Pulse pulse;
+            pk::Status status = pk::Status::ok;
+            for_each_slice(rows, values_at_once / rows.features + 1, [&](const Rows& slice, std::size_t first) {
+                if (status != pk::Status::ok) return;
+                if (first > 0) pulse.beat();
+                status = engine_->check(slice, fault_);
+                if (status != pk::Status::ok) fault_.row += first;
+            });
+            if (status != pk::Status::ok) return status;
+            for_each_slice(rows, rows_at_once(), [&](const Rows& slice, std::size_t first) {
+                if (first > 0) pulse.beat();
+                f(slice, first);
+            });
             return status;
         });
     }
+
+    // Rows of a slice: so few that it takes some milliseconds, and that it stays in the cache while it is checked.
+    std::size_t rows_at_once() const {
+        return std::max<std::size_t>(1, std::min<std::size_t>(256, bytes_at_once / size_));
+    }
+    static constexpr std::size_t values_at_once = std::size_t(1) << 20, bytes_at_once = std::size_t(1) << 24;
 
     // A single row is done before another thread could get Python's lock.
     template <class F>
@@ -465,7 +551,8 @@ class PyLearner {
         pk::Status status = pk::Status::ok;
         Fault fault;
     };
-    void score_some(Slices& slices, void* scratch, Verdict& verdict) {
+    template <class Beat>
+    void score_some(Slices& slices, void* scratch, Verdict& verdict, Beat&& beat) {
         for (std::size_t first; (first = slices.next.fetch_add(slices.size)) < slices.rows.count;) {
             const Rows slice = part(slices.rows, first, std::min(slices.size, slices.rows.count - first));
             verdict.status = engine_->check(slice, verdict.fault);
@@ -475,6 +562,7 @@ class PyLearner {
                 return;
             }
             engine_->score(slice, slices.scores + first * engine_->outputs(), scratch);
+            beat();
         }
     }
 
@@ -482,7 +570,7 @@ class PyLearner {
     // thread, there are fewer.
     pk::Status score_slices(const Rows& rows, double* scores, std::size_t threads) {
         const std::size_t count = std::max<std::size_t>(1, std::min(threads, rows.count));
-        Slices slices{rows, scores, std::min<std::size_t>(256, rows.count / (4 * count) + 1)};
+        Slices slices{rows, scores, std::min(rows_at_once(), rows.count / (4 * count) + 1)};
         Verdict own;
         std::vector<Verdict> theirs(count - 1);
         std::vector<Block> scratch;
@@ -491,11 +579,21 @@ class PyLearner {
         others.reserve(count - 1);
         try {
             for (std::size_t p = 1; p < count; ++p)
-                others.emplace_back([&, p] { score_some(slices, scratch[p - 1].get(), theirs[p - 1]); });
+                others.emplace_back([&, p] { score_some(slices, scratch[p - 1].get(), theirs[p - 1], [] {}); });
         } catch (const std::system_error&) {
         }
-        score_some(slices, nullptr, own);
-        for (std::thread& other : others) other.join();
+        const auto finish = [&] {
+            slices.next = rows.count;
+            for (std::thread& other : others) other.join();
+        };
+        Pulse pulse;
+        try {
+            score_some(slices, nullptr, own, [&] { pulse.beat(); });
+        } catch (...) {
+            finish();
+            throw;
+        }
+        finish();
         const Verdict* first = &own;
         for (const Verdict& other : theirs) {
             const bool earlier = first->status == pk::Status::ok || other.fault.row < first->fault.row;
@@ -511,7 +609,7 @@ class PyLearner {
     Engine* engine_ = nullptr;
     std::vector<double> classes_{-1.0, 1.0};
     Fault fault_;
-    std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+    std::atomic<std::uint64_t> holder_{0};  // 0, or the use and the forks before it
 };
 
 // ---- functions ------------------------------------------------------------------------------------------------------
@@ -619,6 +717,7 @@ double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_
     if (is_sparse) {
         rows.columns = c.data<const std::int32_t>();
         rows.starts = s.data<const std::int64_t>();
+        rows.stored = std::min(x.size(0), c.size(0));
     }
     const Table& table = table_of(level, doubles);
     const double needed = table.bare_pass(rows, stored, nullptr, 0);
@@ -632,6 +731,7 @@ double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_
 
 NB_MODULE(_core, m) {
     m.doc() = "Compiled core of pocketkernel.";
+    count_forks();
     m.attr("UNSUITED") = PyLearner::unsuited;
     m.def("levels", levels, "Levels that this machine can run, slowest first.");
     m.attr("LEARNERS") = learners();

@@ -29,6 +29,7 @@ MOST_MEMORY = 2**28  # bytes beyond what the process has at the start
 LONGEST = 20.0  # seconds for one case
 HEADER = struct.Struct("=IIQQQ")  # state.hpp: magic, version, model, size, checksum
 MASK = 2**64 - 1
+NOT_FINITE = "accepted, not finite"
 
 
 def rows(d, n=60):
@@ -95,16 +96,29 @@ def load(data):
     return class_.from_bytes(data)
 
 
+def largest_value(model):
+    """The largest number that a row may hold."""
+    if model._recipe.storage == "float16":
+        return 65504.0
+    return 1e70 if model._recipe.doubles else 1e18
+
+
 def use(model):
-    """Everything that a model is for. What comes out may be nonsense; it must come out."""
+    """Everything that a model is for. What comes out may be nonsense; it must come out, and be numbers.
+
+    Rows are scored and learned: plain ones, the largest that there may be, and some of large weight.
+    """
     model.set_params(n_jobs=None)  # a wrong one is refused by name when a block is scored
     X, signs = rows(model.n_features_in_, 24)
     y = model.classes_[(signs > 0).astype(int)]
+    huge = np.clip(X * (largest_value(model) / 2), -largest_value(model), largest_value(model))
+    weights = np.where(np.arange(24) % 7 == 3, 1e9, 1.0)
     scores = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names of columns, NaN in arithmetic
-        for block in (sparse.csr_matrix(X), X + 0.1):
-            model.partial_fit(block, y)
+        for block, weight in ((sparse.csr_matrix(X), None), (X + 0.1, None), (huge, None), (X - 0.1, weights)):
+            scores.append(model.decision_function(block))
+            scores.append(model.predict_then_learn(block, y, sample_weight=weight))
             scores.append(model.decision_function(block))
         model.predict(X[:2])
         model.diagnostics_, model.kernel_weights_, model.nbytes, model.get_params()
@@ -372,6 +386,12 @@ WORDS = [
     *map(bits, (float("nan"), float("inf"), -float("inf"), -1.0, 1.0, 0.5, 1e-320, 1e308, -1e308, 1e18, 0.0, -0.0)),
     0x7FC000007FC00000, 0x7F8000007F800000, 0x3F8000003F800000, 0x0000000100000001,
 ]  # fmt: skip
+# Finite, but not for long: each alone in a double, or twice as a float.
+EXTREMES = [
+    *(bits(sign * 10.0**power) for power in (308, 300, 200, 155, 150, 100, 70, 40, 20, -300) for sign in (1, -1)),
+    *(int.from_bytes(2 * struct.pack("=f", sign * x), sys.byteorder)
+      for x in (3.4e38, 1e38, 1e30, 1e20, 1e15, 1e-38) for sign in (1, -1)),
+]  # fmt: skip
 
 
 def edit_state(data, rng):
@@ -395,6 +415,20 @@ def edit_state(data, rng):
     return pack(metadata, canonical(model), with_good_checksums(state, bytes(payload), model["recipe"]))
 
 
+def exaggerate_state(data, rng):
+    """Numbers of the state made extreme, a few or a whole stretch, under good checksums."""
+    metadata, model, state = unpack(data)
+    payload = bytearray(state[HEADER.size :])
+    words = len(payload) // 8
+    numbers = [at for at in range(words) if any(payload[8 * at : 8 * at + 8])] or range(words)
+    length = rng.choice([1, 1, 2, 8, 64])
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        at = rng.choice([rng.choice(numbers), rng.randrange(words), 8 * rng.randrange(words // 8)])
+        end = min(at + length, words)
+        payload[8 * at : 8 * end] = rng.choice(EXTREMES).to_bytes(8, sys.byteorder) * (end - at)
+    return pack(metadata, canonical(model), with_good_checksums(state, bytes(payload), model["recipe"]))
+
+
 def fill_state(data, rng):
     """One word everywhere, or in a whole stretch."""
     metadata, model, state = unpack(data)
@@ -414,6 +448,7 @@ KINDS = {kind.__name__: (kind, 400) for kind in RAW} | {
     edit_recipe.__name__: (edit_recipe, 2000),
     edit_state.__name__: (edit_state, 2500),
     fill_state.__name__: (fill_state, 600),
+    exaggerate_state.__name__: (exaggerate_state, 2500),
 }
 
 
@@ -436,7 +471,7 @@ def judge(kind, number):
         return "refused"
     if KINDS[kind][0] in RAW:
         raise AssertionError("a change of the bytes went unnoticed")
-    return "accepted" if use(model) else "accepted, not finite"
+    return "accepted" if use(model) else NOT_FINITE
 
 
 def self_check():
@@ -465,7 +500,10 @@ def main(journal, kinds, judge, times=1):
                 file.seek(0)
                 file.write(f"{kind} {number}".ljust(60).encode())
                 signal.setitimer(signal.ITIMER_REAL, LONGEST)  # ends the process
-                counts[kind, judge(kind, number)] += 1
+                outcome = judge(kind, number)
+                counts[kind, outcome] += 1
+                if outcome == NOT_FINITE:
+                    print(kind, number, outcome, file=sys.stderr)
     signal.setitimer(signal.ITIMER_REAL, 0)
     json.dump([[kind, outcome, count] for (kind, outcome), count in counts.items()], sys.stdout)
 

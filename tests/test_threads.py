@@ -38,6 +38,7 @@ def threads(monkeypatch):
         return counts[-1]
 
     monkeypatch.setattr(_threads, "BYTES_PER_THREAD", 1)
+    monkeypatch.setattr(_threads, "_cores", lambda: 64)
     monkeypatch.setattr(_base, "thread_count", counting)
     for name in _threads.THREADS_VARIABLES:
         monkeypatch.delenv(name, raising=False)
@@ -125,8 +126,17 @@ def eight_cores(monkeypatch):
 
 
 def test_n_jobs(eight_cores):
-    for n_jobs, count in [(None, 8), (-1, 8), (1, 1), (3, 3), (99, 99), (np.int64(4), 4)]:
+    for n_jobs, count in [(None, 8), (-1, 8), (1, 1), (3, 3), (99, 8), (10**6, 8), (np.int64(4), 4)]:
         assert _threads.thread_count(n_jobs, ENOUGH) == count
+
+
+def test_a_file_cannot_ask_for_more_threads_than_cores(eight_cores):
+    """One that says n_jobs=10**6 started as many."""
+    model = MOMDS(budget=8, n_jobs=10**6, random_state=1).fit(X, Y)
+    loaded = MOMDS.from_bytes(model.to_bytes())
+    assert loaded.n_jobs == 10**6
+    assert _threads.thread_count(loaded.n_jobs, ENOUGH) == 8
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
 
 
 def test_little_work_is_done_alone(eight_cores):

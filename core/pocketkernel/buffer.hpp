@@ -50,6 +50,11 @@ class Buffer {
         bool good = *size_ <= capacity_;
         for (std::size_t n = 0; good && n < padded<T>(capacity_) * features_; ++n)
             good = absolute(static_cast<double>(get(n))) <= limit_;
+        const double widest = static_cast<double>(features_) * limit_ * (1.0 + 1e-9);
+        for (std::size_t j = 0; norms_.squared && j < padded<T>(capacity_); ++j)
+            good = good && norm2_[j] >= 0.0 && norm2_[j] <= widest * limit_;
+        for (std::size_t j = 0; norms_.l1 && j < padded<T>(capacity_); ++j)
+            good = good && norm1_[j] >= 0.0 && norm1_[j] <= widest;
         return good;
     }
 

@@ -48,6 +48,11 @@ struct Config {
     std::uint64_t seed = 0;
 };
 
+// Bounds of what a saved state may hold, far beyond what any stream leads to: counts stay whole numbers in double
+// precision, and sums of anything below the limit stay finite.
+inline constexpr std::uint64_t most_rounds = std::uint64_t(1) << 53;
+inline constexpr double state_limit = 1e200;
+
 // Calls f(name, field) for every parameter that is a number, in the order in which they enter the digest. The seed is
 // not among them: it decides no layout, and the state holds what became of it.
 template <class C, class F>

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "column_scale.hpp"
+#include "hypothesis.hpp"
 #include "normal.hpp"
 
 POCKETKERNEL_BEGIN
@@ -115,8 +116,9 @@ class FeaturePool {
     bool valid(std::size_t owners) const {
         bool good = true;
         for (std::size_t tile = 0; tile < tiles_; ++tile) good = good && owner_[tile] >= 1 && owner_[tile] <= owners;
-        for (std::size_t n = 0; n < tiles_ * functions_ * waves * W; ++n) good = good && finite(theta_[n]);
-        for (std::size_t n = 0; at_zero_ && n < tiles_ * W; ++n) good = good && finite(at_zero_[n]);
+        for (std::size_t n = 0; n < tiles_ * functions_ * waves * W; ++n)
+            good = good && within(theta_[n], coefficient_limit<T>());
+        for (std::size_t n = 0; at_zero_ && n < tiles_ * W; ++n) good = good && within(at_zero_[n], 1e12);
         return good;
     }
 
@@ -133,7 +135,7 @@ class FeaturePool {
         }
     };
 
-    static bool finite(T value) { return absolute(value) < std::numeric_limits<T>::infinity(); }
+    static bool within(T value, double most) { return static_cast<double>(absolute(value)) <= most; }
 
     T* theta(std::size_t tile, std::size_t r) { return theta_ + (tile * functions_ + r) * waves * W; }
     const T* theta(std::size_t tile, std::size_t r) const { return theta_ + (tile * functions_ + r) * waves * W; }

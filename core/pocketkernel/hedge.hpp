@@ -4,6 +4,7 @@
 #pragma once
 
 #include "arena.hpp"
+#include "config.hpp"
 #include "math.hpp"
 
 POCKETKERNEL_BEGIN
@@ -69,11 +70,14 @@ class Hedge {
 
     bool valid() const {
         double total = 0.0;
+        bool good = *squares_ >= 0.0 && *squares_ <= state_limit;
         for (std::size_t i = 0; i < experts_; ++i) {
-            if (!(costs_[i] >= 0.0 && weights_[i] >= 0.0)) return false;
+            good = good && costs_[i] >= 0.0 && costs_[i] <= state_limit && weights_[i] >= 0.0;
             total += weights_[i];
         }
-        return *squares_ >= 0.0 && absolute(total - 1.0) < 1e-9;
+        for (std::size_t i = experts_; i < padded<double>(experts_); ++i)
+            good = good && costs_[i] == std::numeric_limits<double>::infinity() && weights_[i] == 0.0;
+        return good && absolute(total - 1.0) < 1e-9;
     }
 
   private:

@@ -21,11 +21,15 @@ struct Hypothesis {
         norm2 = U * U;
         return factor;
     }
-    bool valid() const {
-        return !wants_folding() && scale <= 1.0 && norm2 >= 0.0 && norm2 < std::numeric_limits<double>::infinity();
-    }
+    bool valid(double U) const { return !wants_folding() && scale <= 1.0 && norm2 >= 0.0 && norm2 <= U * U; }
     bool wants_folding() const { return scale < 0x1p-16; }
 };
+
+// No learner that works comes near it; what is beyond could make a sum of such numbers infinite.
+template <class T>
+constexpr double coefficient_limit() {
+    return sizeof(T) == sizeof(float) ? 1e30 : 1e70;
+}
 
 // `functions` vectors of one coefficient per stored row; entries beyond the rows in use are zero.
 template <class T>
@@ -55,9 +59,10 @@ class Coefficients {
         for (std::size_t i = 0; i < functions_; ++i) std::memset(of(i), 0, padded<T>(size) * sizeof(T));
     }
 
-    bool finite() const {
+    // Whether all are numbers of which sums over any buffer stay finite.
+    bool finite(double most = coefficient_limit<T>()) const {
         for (std::size_t n = 0; n < functions_ * stride_; ++n)
-            if (!(absolute(values_[n]) < std::numeric_limits<T>::infinity())) return false;
+            if (!(static_cast<double>(absolute(values_[n])) <= most)) return false;
         return true;
     }
 

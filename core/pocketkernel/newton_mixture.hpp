@@ -7,6 +7,7 @@
 #pragma once
 
 #include "arena.hpp"
+#include "config.hpp"
 #include "math.hpp"
 
 POCKETKERNEL_BEGIN
@@ -44,13 +45,12 @@ class NewtonMixture {
         for (std::size_t i = 0; i < experts_; ++i) A_[place(i, i)] += (1.0 - keep) * ridge;
     }
 
+    // Gradients of at most `longest` over 5000 rows or so, and steps of at most 1, lead to nothing beyond these.
     bool valid() const {
-        constexpr double infinity = std::numeric_limits<double>::infinity();
         bool good = true;
-        for (std::size_t n = 0; n < triangle(experts_); ++n) good = good && absolute(A_[n]) < infinity;
-        for (std::size_t i = 0; i < experts_; ++i)
-            good = good && absolute(weights_[i]) < infinity && A_[place(i, i)] >= 0.5 * ridge;
-        return good;
+        for (std::size_t n = 0; n < triangle(experts_); ++n) good = good && absolute(A_[n]) <= 1e15;
+        for (std::size_t i = 0; i < experts_; ++i) good = good && absolute(weights_[i]) <= 1e12;
+        return good && is_definite();
     }
 
   private:
@@ -78,6 +78,19 @@ class NewtonMixture {
                 for (std::size_t k = 0; k < j; ++k) rest -= L[place(i, k)] * L[place(j, k)];
                 L[place(i, j)] = i == j ? 1.0 / std::sqrt(larger(rest, 0.5 * ridge)) : rest * L[place(j, j)];
             }
+    }
+
+    // Whether `factorise` meets no pivot that it would have to raise: only then are its numbers bounded.
+    bool is_definite() const {
+        double L[triangle(max_kernels)];
+        if (experts_ > max_kernels) return false;
+        factorise(L);
+        for (std::size_t i = 0; i < experts_; ++i) {
+            double pivot = A_[place(i, i)];
+            for (std::size_t k = 0; k < i; ++k) pivot -= L[place(i, k)] * L[place(i, k)];
+            if (!(pivot >= 0.5 * ridge)) return false;
+        }
+        return true;
     }
 
     void solve(const double* L, double* u) const {

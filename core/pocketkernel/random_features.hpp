@@ -84,9 +84,10 @@ class RandomFeatures {
         }
     }
 
-    bool finite() const {
+    // The numbers of Normal are within +-6.
+    bool valid() const {
         for (std::size_t n = 0; n < padded<T>(frequencies_) * features_; ++n)
-            if (!(absolute(values_[n]) < std::numeric_limits<T>::infinity())) return false;
+            if (!(absolute(values_[n]) <= T(6))) return false;
         return true;
     }
 

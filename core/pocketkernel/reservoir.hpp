@@ -41,8 +41,8 @@ class Reservoir {
         for (std::size_t v = 0; v < size(); ++v) place_[v] -= place_[v] > dropped;
     }
 
-    bool valid(std::size_t archive_size) const {
-        if (*used_ > slots_) return false;
+    bool valid(std::size_t archive_size, std::uint64_t rounds) const {
+        if (*used_ != (rounds < slots_ ? rounds : slots_)) return false;
         for (std::size_t v = 0; v < size(); ++v)
             if (place_[v] >= archive_size) return false;
         return true;

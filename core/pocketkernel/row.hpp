@@ -2,6 +2,10 @@
 //
 // A row with few nonzeros is handled through them alone, at a cost that grows with their number instead of d; the
 // choice depends on the row's values, never on how it was handed in, so dense and CSR input give the same bits.
+//
+// The caller may change a row while it is read: another thread refills the array. Values and columns are therefore
+// copied once and judged on the copy; no store depends on a count or a column that was checked elsewhere. Numbers that
+// slip in that way may spoil answers, never memory.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +18,12 @@
 #include "storage.hpp"
 
 POCKETKERNEL_BEGIN
+
+// An integer that the caller may be changing, read exactly once: what is checked is what is used.
+template <class I>
+inline I read_once(const I* from) {
+    return *static_cast<const volatile I*>(from);
+}
 
 // Dense if columns is null (values has d entries), else sparse (nonzeros entries, columns ascending).
 template <class U>
@@ -37,8 +47,12 @@ template <class U>
     bool good = true;
     for (std::size_t i = 0; i < n; ++i) good &= absolute(static_cast<double>(values[i])) <= limit;
     if (good) return Status::ok;
-    for (fault = 0; absolute(static_cast<double>(values[fault])) <= limit;) ++fault;
-    const auto value = static_cast<double>(values[fault]);
+    double value = 0.0;
+    for (fault = 0; fault < n; ++fault) {
+        value = static_cast<double>(values[fault]);
+        if (!(absolute(value) <= limit)) break;
+    }
+    if (fault == n) return Status::ok;  // the caller has mended it meanwhile
     if (value - value != 0.0) return Status::value_not_finite;
     return limit < 1e18 ? Status::value_beyond_float16 : Status::value_too_large;
 }
@@ -93,47 +107,57 @@ class QueryScratch {
     template <class U>
     Query<T> read_dense(const U* row) {
         Query<T> q;
-        std::size_t nonzeros = features_;
+        for (std::size_t k = 0; k < features_; ++k) dense_[k] = element(row[k]);
         if (capacity_ > 0) {
-            nonzeros = 0;
-            for (std::size_t k = 0; k < features_; ++k) nonzeros += element(row[k]) != T(0);
+            std::size_t nonzeros = 0;
+            for (std::size_t k = 0; k < features_; ++k) nonzeros += dense_[k] != T(0);
+            q.sparse = nonzeros <= capacity_;
         }
-        if (nonzeros <= capacity_ && capacity_ > 0) {
-            q.sparse = true;
-            for (std::size_t k = 0; k < features_; ++k) keep(q, static_cast<std::int32_t>(k), element(row[k]));
-            return finish(q);
-        }
-        if (static_cast<const void*>(row) != static_cast<const void*>(dense_))
-            for (std::size_t k = 0; k < features_; ++k) dense_[k] = element(row[k]);
+        for (std::size_t k = 0; q.sparse && k < features_; ++k)
+            if (dense_[k] != T(0)) keep(q, static_cast<std::int32_t>(k), dense_[k]);
         return finish(q);
     }
 
+    // Nonzeros are kept as long as there is room; with one too many the row is a dense one.
     template <class U>
     Query<T> read_sparse(const Row<U>& row) {
         Query<T> q;
-        std::size_t nonzeros = 0;
-        for (std::size_t n = 0; n < row.nonzeros; ++n) nonzeros += element(row.values[n]) != T(0);
-        if (nonzeros <= capacity_ && capacity_ > 0) {
-            q.sparse = true;
-            for (std::size_t n = 0; n < row.nonzeros; ++n) keep(q, row.columns[n], element(row.values[n]));
-            return finish(q);
+        q.sparse = capacity_ > 0;
+        if (!q.sparse) clear();
+        for (std::size_t n = 0; n < row.nonzeros; ++n) {
+            const std::int32_t column = read_once(row.columns + n);
+            const T value = element(row.values[n]);
+            if (value == T(0) || static_cast<std::size_t>(column) >= features_)
+                continue;  // a negative one is huge there
+            if (q.sparse && !keep(q, column, value)) {
+                q.sparse = false;
+                q.nonzeros = 0;
+                clear();
+                for (std::size_t i = 0; i < capacity_; ++i) dense_[columns_[i]] = values_[i];
+            }
+            if (!q.sparse) dense_[column] = value;
         }
-        for (std::size_t k = 0; k < features_; ++k) dense_[k] = T(0);
-        for (std::size_t n = 0; n < row.nonzeros; ++n) dense_[row.columns[n]] = element(row.values[n]);
         return finish(q);
     }
 
+    // Rounded as the buffer will hold it. Adding 0 makes 0 of -0, which otherwise would be another row in its bytes.
     template <class U>
     T element(U value) const {
         if constexpr (std::is_same<T, float>::value)
-            if (format_) return format_.rounded(static_cast<float>(value));
-        return static_cast<T>(value);
+            if (format_) return format_.rounded(static_cast<float>(value)) + T(0);
+        return static_cast<T>(value) + T(0);
     }
 
-    void keep(Query<T>& q, std::int32_t column, T value) {
-        if (value == T(0)) return;
+    void clear() {
+        for (std::size_t k = 0; k < features_; ++k) dense_[k] = T(0);
+    }
+
+    // False if there is no more room.
+    bool keep(Query<T>& q, std::int32_t column, T value) {
+        if (q.nonzeros == capacity_) return false;
         values_[q.nonzeros] = value;
         columns_[q.nonzeros++] = column;
+        return true;
     }
 
     Query<T> finish(Query<T>& q) {

@@ -23,12 +23,15 @@ def thread_count(n_jobs: Any, work: int) -> int:
 
 
 def allowed_threads(n_jobs: Any) -> int:
-    """Threads that `n_jobs`, or else the environment, or else the machine allows."""
+    """Threads that `n_jobs`, or else the environment, or else the machine allows.
+
+    `n_jobs` may come from a model file: no more threads than cores are started, whatever it says.
+    """
     if n_jobs is None:
         return next((limit for limit in map(_from_environment, THREADS_VARIABLES) if limit), _cores())
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1):
         raise ValueError(f"n_jobs={n_jobs!r} is no number of threads: use 1 or more, -1 for all cores, or None.")
-    return _cores() if n_jobs == -1 else int(n_jobs)
+    return _cores() if n_jobs == -1 else min(int(n_jobs), _cores())
 
 
 def _from_environment(name: str) -> int | None:

@@ -77,6 +77,21 @@ TEST(hedge_survives_a_long_stream) {
     CHECK(hedge.weights()[0] > hedge.weights()[1] && hedge.valid());
 }
 
+// Costs, weights and squares that no stream leads to; also in the lanes beyond the experts.
+TEST(hedge_impossible_states) {
+    for (double bad : {-1.0, 1e201, HUGE_VAL, std::nan("")})
+        for (std::size_t n : {0, 2, 3, 8, 10, 12, 16}) {  // two packs and a number: costs, weights, squares
+            alignas(pack_bytes) unsigned char block[1024];
+            Arena arena(block);
+            Hedge hedge(arena, 3);
+            hedge.reset();
+            CHECK(hedge.valid());
+            if (n == 3 && bad > 1e300) continue;  // what such a lane costs
+            std::memcpy(block + n * sizeof bad, &bad, sizeof bad);
+            CHECK(!hedge.valid());
+        }
+}
+
 TEST(hedge_linearised_cost) {
     // The best expert pays nothing: the one of least score if scores should fall, else the one of most.
     CHECK_EQUAL(Hedge::linearised_cost(0.5, 3.0, 1.0, 4.0), 1);

@@ -10,16 +10,17 @@ TEST(hypothesis_projects_onto_the_ball) {
     CHECK_EQUAL(f.project(1.5), 0.5);
     CHECK_EQUAL(f.scale, 0.5);
     CHECK_EQUAL(f.norm2, 2.25);
-    CHECK(f.valid() && !f.wants_folding());
+    CHECK(f.valid(1.5) && !f.valid(1.4) && !f.wants_folding());
     for (int n = 0; n < 20; ++n) {
         f.norm2 = 4.0 * 2.25;  // a step doubled the norm
         f.project(1.5);
     }
     CHECK(f.wants_folding() && f.scale > 0.0);
-    CHECK((Hypothesis{1.0, 0.0}.valid()));
+    CHECK((Hypothesis{1.0, 0.0}.valid(2.0)));
     const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
-    const Hypothesis impossible[] = {{0.0, 1.0}, {1.5, 1.0}, {nan, 1.0}, {1.0, -1.0}, {1.0, nan}, {1.0, inf}};
-    for (const Hypothesis& f_bad : impossible) CHECK(!f_bad.valid());
+    const Hypothesis impossible[] = {{0.0, 1.0}, {1.5, 1.0}, {nan, 1.0}, {1.0, -1.0},
+                                     {1.0, nan}, {1.0, inf}, {1.0, 4.1}};
+    for (const Hypothesis& f_bad : impossible) CHECK(!f_bad.valid(2.0));
 }
 
 namespace {
@@ -51,6 +52,10 @@ void coefficients() {
     CHECK(!a.finite());
     a.of(1)[n - 1] = -std::numeric_limits<T>::infinity();
     CHECK(!a.finite());
+    a.of(1)[n - 1] = static_cast<T>(10.0 * coefficient_limit<T>());  // finite, but not a sum of such
+    CHECK(!a.finite());
+    a.of(1)[n - 1] = T(3);
+    CHECK(a.finite(20.0) && !a.finite(2.0));
     a.clear(n);
     CHECK(a.finite());
     CHECK_EQUAL(a.of(0)[1], 0);

@@ -157,6 +157,13 @@ TEST(newton_mixture_impossible_states) {
     Mixed<3> mixed;
     mixed.state[3] = 1.0;  // less than half the ridge
     CHECK(!mixed.mixture.valid());
+    mixed.state[3] = 3.0;
+    CHECK(mixed.mixture.valid());
+    mixed.state[4] = 4.0;  // beside a diagonal of 3: no such matrix has a Cholesky factor
+    CHECK(!mixed.mixture.valid());
+    mixed.state[4] = 0.0;
+    mixed.state[0] = 1e13;  // finite, but no sum of steps
+    CHECK(!mixed.mixture.valid());
 }
 
 // The best expert is right, the others are noise: in the end it has the weight.

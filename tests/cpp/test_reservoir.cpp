@@ -23,7 +23,7 @@ TEST(reservoir_fills_then_replaces) {
     CHECK(V.holds(9) && V.holds(0) && !V.holds(2));
     V.archive_dropped(2);  // places behind it move up
     CHECK(V.place(0) == 0 && V.place(1) == 1 && V.place(2) == 8 && V.place(3) == 2);
-    CHECK(V.valid(9) && !V.valid(8));
+    CHECK(V.valid(9, 4) && V.valid(9, 100) && !V.valid(8, 4) && !V.valid(9, 3));
 }
 
 // Every round is in the sample with probability M/T, whatever its place: Vitter's theorem, on 20,000 streams of 12.

@@ -136,7 +136,15 @@ class Learner {
         return config_.removal == Removal::half ? config_.budget / 2 : config_.budget;
     }
 
-    bool common_valid() const { return common_->rng.valid() && common_->tally.mistakes <= common_->tally.rounds; }
+    bool common_valid() const {
+        const Tally& t = common_->tally;
+        bool good = common_->rng.valid() && t.rounds <= most_rounds && t.mistakes <= t.rounds && is_sum(t.loss);
+        for (std::uint64_t count : {t.additions, t.proxies, t.removals, t.archived, t.overflowed})
+            good = good && count <= max_kernels * most_rounds;
+        return good;
+    }
+    // Whether a number can have come from adding up what is not negative.
+    static bool is_sum(double x) { return x >= 0.0 && x <= state_limit; }
 
     // work.values[iC + c] = sum_j a_icj kappa_i(x_j, q) over the oldest `rows` rows, for all kernels i and their C
     // functions, in one pass; each group's nearest row on the way if `nearest` is given. A function's coefficients are

@@ -81,10 +81,15 @@ class LKMBooks : public Learner<T> {
     }
 
     bool valid() const {
-        bool good = this->common_valid() && S_.valid() && a_.finite() && own_->spread >= 1.0;
-        for (std::size_t i = 0; i < K_; ++i)
-            good = good && log_p_[i] <= 0.0 && p_[i] >= 0.0 && p_[i] <= 1.0 && norm2_[i] >= 0.0;
-        return good;
+        bool good = this->common_valid() && S_.valid() && a_.finite() && own_->steps <= common_->tally.rounds &&
+                    own_->spread >= 1.0 && own_->spread <= state_limit;
+        double total = 0.0, most = -state_limit;
+        for (std::size_t i = 0; i < K_; ++i) {
+            good = good && log_p_[i] >= -state_limit && p_[i] >= 0.0 && this->is_sum(norm2_[i]);
+            total += p_[i];
+            most = larger(most, log_p_[i]);
+        }
+        return good && most == 0.0 && absolute(total - 1.0) < 1e-9;
     }
 
   private:

@@ -108,9 +108,14 @@ class MOMDH : public Learner<T> {
     }
 
     bool valid() const {
-        bool good = this->common_valid() && hedge_.valid() && S0_.valid() && V_.valid(S0_.size()) && a_.finite() &&
-                    a0_.finite() && w_.finite();
-        for (std::size_t i = 0; i < K_; ++i) good = good && own_[i].f.valid() && own_[i].A >= 0.0 && S_[i].valid();
+        bool good = this->common_valid() && hedge_.valid() && S0_.valid() &&
+                    V_.valid(S0_.size(), common_->tally.rounds) && a_.finite() && a0_.finite() &&
+                    w_.finite(most_weight);
+        for (std::size_t i = 0; i < K_; ++i)
+            good = good && own_[i].f.valid(config_.norm_bound) && this->is_sum(own_[i].A) && S_[i].valid() &&
+                   absolute(own_[i].H_norm2) <= 1.01 * most_weight * most_weight;
+        for (std::size_t n = 0; n < K_ * V_.slots(); ++n)
+            good = good && absolute(H_at_V_[n]) <= 1.01 * most_weight && absolute(f_at_V_[n]) <= value_most;
         return good;
     }
 
@@ -120,6 +125,9 @@ class MOMDH : public Learner<T> {
     using Learner<T>::common_;
     using Learner<T>::config_;
     using Learner<T>::work_;
+
+    // |H_i| is at most the largest weight of a row, and a kernel's values at most the sum of its coefficients.
+    static constexpr double most_weight = 1e9, value_most = 1e8 * coefficient_limit<T>();
 
     // What a kernel has for itself.
     struct Own {

@@ -71,11 +71,15 @@ class Raker : public Learner<T> {
         return {own_[i].p, std::sqrt(own_[i].norm2), 0.0, config_.budget, 0, 0, 0};
     }
 
+    // The squares of theta are summed in T.
     bool valid() const {
-        bool good = this->common_valid() && theta_.finite() && z_.finite();
-        for (std::size_t i = 0; i < K_; ++i)
-            good = good && own_[i].cost >= 0.0 && own_[i].norm2 >= 0.0 && own_[i].p >= 0.0 && own_[i].p <= 1.0;
-        return good;
+        bool good = this->common_valid() && theta_.finite(sizeof(T) == sizeof(float) ? 1e15 : 1e70) && z_.valid();
+        double total = 0.0;
+        for (std::size_t i = 0; i < K_; ++i) {
+            good = good && this->is_sum(own_[i].cost) && this->is_sum(own_[i].norm2) && own_[i].p >= 0.0;
+            total += own_[i].p;
+        }
+        return good && absolute(total - 1.0) < 1e-9;
     }
 
   private:

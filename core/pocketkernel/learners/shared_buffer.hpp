@@ -38,8 +38,9 @@ class SharedBuffer : public Learner<T> {
     }
 
     bool valid() const {
-        bool good = this->common_valid() && *summed_slopes_ >= 0.0 && hedge_.valid() && S_.valid() && a_.finite();
-        for (std::size_t i = 0; i < K_; ++i) good = good && f_[i].valid();
+        bool good =
+            this->common_valid() && this->is_sum(*summed_slopes_) && hedge_.valid() && S_.valid() && a_.finite();
+        for (std::size_t i = 0; i < K_; ++i) good = good && f_[i].valid(config_.norm_bound);
         return good;
     }
 

@@ -91,6 +91,10 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         sample_weight : array of shape (n,), default=None
             What the loss of each row is multiplied by, from 0 to 1e9; None stands for 1. A row of weight 0 is not
             learned at all. For learners that sample, a row of weight 2 is not the same as the row twice.
+
+        Notes
+        -----
+        If an error or Ctrl-C ends the call, the estimator is what it was before.
         """
         self._feed(X, y, None, sample_weight, restart=True)
         return self
@@ -104,6 +108,13 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
             As in `fit`.
         classes : array of labels, default=None
             All labels there are. Needed in the first call if y does not hold each of them.
+
+        Notes
+        -----
+        After an error nothing of X has been learned. After Ctrl-C the first rows of X have been learned, completely:
+        ``diagnostics_.rounds`` tells how many (rows of weight 0 do not count). If that was the first call, the
+        estimator is unfitted, as before. A process that is forked while another thread learns gets an incomplete copy
+        of the learner, which refuses to be used.
         """
         self.predict_then_learn(X, y, classes, sample_weight)
         return self
@@ -111,8 +122,8 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Scores:
         """For every row of X: score it, then learn it with its label. Answers the scores, each made before its label.
 
-        The fast path for progressive evaluation, with whole blocks or with one row at a time. Parameters as in
-        `partial_fit`, scores as in `decision_function`.
+        The fast path for progressive evaluation, with whole blocks or with one row at a time. Parameters and the state
+        after Ctrl-C as in `partial_fit`, scores as in `decision_function`.
         """
         if self._takes_as_it_is(X) and (classes is None or self._knows(classes)):
             scores = self._room_for_scores(len(X))

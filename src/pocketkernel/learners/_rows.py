@@ -54,21 +54,69 @@ class CsrRows(NamedTuple):
 
     @classmethod
     def of(cls, X: Any) -> Self:
-        """Rows of a CSR matrix with sorted, unique column indices; the matrix itself is left alone."""
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        return cls(
-            np.ascontiguousarray(X.data),
-            np.ascontiguousarray(X.indices, dtype=np.int32),
-            np.ascontiguousarray(X.indptr, dtype=np.int64),
-            X.shape,
-        )
+        """Rows of a CSR matrix with sorted, unique column indices; the matrix itself is left alone.
+
+        Other threads may change its arrays meanwhile. What is trusted here is a copy; the core checks the rest again.
+        """
+        starts = np.array(X.indptr)
+        _check_compressed(X.indices, starts, X.data, X.shape)
+        if X.indices.dtype != np.int32:  # else the core sees what is out of range; here it would wrap around
+            _check_indices("column", X.indices, X.shape[1])
+        columns, values = np.ascontiguousarray(X.indices, dtype=np.int32), np.ascontiguousarray(X.data)
+        if not getattr(X, "_has_canonical_format", False):  # what scipy remembers, if it was asked before
+            rows = sparse.csr_matrix((values, columns, starts), shape=X.shape)
+            if rows.has_canonical_format:
+                X.has_canonical_format = True
+            else:
+                rows = rows.copy()
+                rows.sum_duplicates()
+                values, columns, starts = rows.data, rows.indices, rows.indptr
+        return cls(values, columns, starts.astype(np.int64, copy=False), X.shape)
 
     def at(self, row: int, column: int) -> float:
-        """The stored value at a place."""
+        """The stored value at a place; NaN if another thread has removed it."""
         place = slice(self.starts[row], self.starts[row + 1])
-        return float(self.values[place][self.columns[place] == column][0])
+        found = self.values[place][self.columns[place] == column]
+        return float(found[0]) if len(found) else float("nan")
+
+
+def _check_sparse(X: Any) -> None:
+    """Refuse a sparse matrix whose arrays do not belong together: scipy would read or write beyond them."""
+    if X.ndim != 2:
+        return  # refused elsewhere
+    if X.format in ("csc", "bsr"):
+        high, wide = X.shape if X.format == "bsr" else X.shape[::-1]
+        block = X.blocksize if X.format == "bsr" else (1, 1)
+        _check_compressed(X.indices, X.indptr, X.data, (high // block[0], wide // block[1]))
+        _check_indices("column" if X.format == "bsr" else "row", X.indices, wide // block[1])
+    elif X.format == "coo":
+        for name, indices, size in (("row", X.row, X.shape[0]), ("column", X.col, X.shape[1])):
+            _check_indices(name, indices, size)
+            if len(indices) != len(X.data):
+                raise ValueError(f"X is a sparse matrix of {len(X.data)} values and {len(indices)} {name} indices.")
+
+
+def _check_compressed(indices: Array, starts: Array, values: Array, shape: tuple[int, int]) -> None:
+    """Refuse arrays of a CSR matrix (or of another kind that is built like one) that do not belong together."""
+    lines = shape[0]
+    if starts.ndim != 1 or starts.dtype.kind not in "iu" or len(starts) != lines + 1:
+        raise ValueError(
+            f"X is a sparse matrix with an indptr of {len(starts)} numbers: {lines} rows need {lines + 1}."
+        )
+    if starts[0] != 0 or np.any(starts[1:] < starts[:-1]):
+        raise ValueError("X is a sparse matrix with an impossible indptr: it must begin at 0 and never decrease.")
+    if len(indices) != len(values) or starts[-1] > len(values):
+        raise ValueError(
+            f"X is a sparse matrix with {len(values)} values, {len(indices)} indices and an indptr that ends at "
+            f"{starts[-1]}: they do not belong together."
+        )
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        raise ValueError("X is a sparse matrix whose indices are not a list of whole numbers.")
+
+
+def _check_indices(name: str, indices: Array, size: int) -> None:
+    if len(indices) and not (indices.min() >= 0 and indices.max() < size):
+        raise ValueError(f"X is a sparse matrix with a {name} index out of range: use 0 to {size - 1}.")
 
 
 # ---- rows -----------------------------------------------------------------------------------------------------------
@@ -83,7 +131,9 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     if not reset and _is_ready(estimator, X):
         return X
     frame = None
-    if not isinstance(X, np.ndarray) and not sparse.issparse(X):
+    if sparse.issparse(X):
+        _check_sparse(X)
+    elif not isinstance(X, np.ndarray):
         _refuse_no_table(X)
         frame = _as_frame(X)
         if frame is None:

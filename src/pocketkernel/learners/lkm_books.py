@@ -38,7 +38,7 @@ class LKMBooks(OnlineKernelClassifier):
         How rows are held: as `dtype` says, or rounded to 16 bits, which nearly doubles the rows that fit. float16 is
         finer and reaches to 65504; bfloat16 is coarser and has float32's range. Arithmetic stays in float32.
     n_jobs : int, default=None
-        Most threads that score a block together; -1 stands for all cores, None for the environment's
+        Most threads that score a block together, at most one per core; -1 stands for all, None for the environment's
         POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
     random_state : int, NumPy generator or None, default=None
         Seed of the sampling.

@@ -32,7 +32,7 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
     dtype : {"float32", "float64"}, default="float32"
         Precision of coefficients and arithmetic.
     n_jobs : int, default=None
-        Most threads that score a block together; -1 stands for all cores, None for the environment's
+        Most threads that score a block together, at most one per core; -1 stands for all, None for the environment's
         POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
     random_state : int, NumPy generator or None, default=None
         Seed of the frequencies.

@@ -1,0 +1,304 @@
+"""Callers that change their arrays while these are read, interrupt, or fork: memory, learners and answers survive."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import streams
+from discover import ESTIMATORS, small
+from pocketkernel import MOMDS, PocketClassifier
+
+# ---- arrays that another thread refills -----------------------------------------------------------------------------
+
+# In a process of its own, since wrong memory ends it. What is learned and answered there is rubbish, and may be.
+REFILL = """
+import sys, threading, time, warnings
+import numpy as np
+from scipy import sparse
+from discover import ESTIMATORS, small
+
+rng = np.random.default_rng(int(sys.argv[2]))
+seconds = float(sys.argv[1]) / (2 * len(ESTIMATORS))
+n, d = 600, 80
+few, many = np.zeros((n, d)), rng.normal(size=(n, d))
+few[:, ::8] = many[:, ::8]
+rubbish = np.where(rng.random((n, d)) < 0.1, rng.choice([np.nan, np.inf, -np.inf, 1e300, -0.0], (n, d)), many)
+y = rng.integers(2, size=n)
+done = False
+
+
+def refilling(arrays, contents):
+    def refill():
+        while not done:
+            for array, content in zip(arrays, contents[refills[0] % len(contents)]):
+                array[:] = content
+            refills[0] += 1
+    thread = threading.Thread(target=refill)
+    thread.start()
+    return thread
+
+
+rows = 0
+refills = [0]
+warnings.simplefilter("ignore")
+for class_ in ESTIMATORS:
+    for kind in ("dense", "csr"):
+        model = small(class_, n_jobs=2).fit(few, y)
+        if kind == "dense":
+            X = few.copy()
+            y_, w = y.copy(), np.ones(n)
+            thread = refilling([X, y_, w], [[few, y, 1.0], [many, y, 1e9], [rubbish, 7, np.nan]])
+        else:
+            X = sparse.csr_matrix(np.where(rng.random((n, d)) < 0.3, many, 0.0))
+            columns, starts = X.indices.copy(), X.indptr.copy()
+            wild = rng.choice([-1, 0, d, 2**31 - 1, -(2**31)], len(columns))
+            y_, w = y.copy(), np.ones(n)
+            thread = refilling(
+                [X.data, X.indices, X.indptr, y_, w],
+                [[X.data.copy(), columns, starts, y, 1.0], [np.nan, wild, rng.permutation(starts), 7, -1.0],
+                 [1.0, columns[::-1], 2**31 - 1, y, 1e300]],
+            )
+        begin = time.monotonic()
+        while time.monotonic() - begin < seconds:
+            for call in (lambda: model.partial_fit(X, y_, sample_weight=w), lambda: model.decision_function(X)):
+                rows += n
+                try:
+                    call()
+                except (ValueError, IndexError, OverflowError):
+                    pass  # it was caught in the act
+        done = True
+        thread.join()
+        done = False
+print(rows, refills[0])
+"""
+
+
+def test_arrays_refilled_while_they_are_read(capsys):
+    seconds = float(os.environ.get("POCKETKERNEL_REFILL_SECONDS", "6"))
+    run = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", REFILL, str(seconds), "1"],
+        capture_output=True, text=True, timeout=60 + 10 * seconds, check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    rows, refills = map(int, run.stdout.split())
+    with capsys.disabled():
+        print(f"\n{rows:,} rows in {seconds:.0f} s while their arrays were refilled {refills:,} times")
+    assert rows > 0
+    assert refills > len(ESTIMATORS)
+
+
+# ---- states that streams lead to -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("class_", ESTIMATORS)
+def test_states_of_extreme_streams_are_valid(class_, dtype):
+    """What a learner has become by learning, it can save and load, however large its rows and weights are."""
+    rng = np.random.default_rng(2)
+    largest = 1e18 if dtype == "float32" else 1e70
+    model = small(class_, dtype=dtype)
+    for block in range(60):
+        X = rng.normal(size=(100, 6)) * 10.0 ** rng.choice([-30, -3, 0, 3, 12, np.log10(largest)], size=(100, 1))
+        X = np.clip(np.where(rng.random(X.shape) < 0.3, 0.0, X), -largest, largest)
+        y = rng.integers(2, size=100) if block % 3 else np.full(100, block % 2)
+        weights = rng.choice([1e-300, 1e-3, 1.0, 1e4, 1e9], size=100) if block % 2 else None
+        scores = model.predict_then_learn(X, y, classes=[0, 1], sample_weight=weights)
+        assert np.all(np.isfinite(scores))
+        assert class_.from_bytes(model.to_bytes())._core.save() == model._core.save()
+
+
+# ---- signs of zero --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [5, 80])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("class_", ESTIMATORS)
+def test_negative_zeros_leave_no_trace(class_, dtype, width):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(80, width)) * (rng.random((80, width)) < 0.15)
+    y = rng.integers(2, size=80)
+    negative = np.where(X == 0, -0.0, X)
+    stored = sparse.csr_matrix(np.where(X == 0, 7.0, X))  # with every zero in it, too
+    stored.data[stored.data == 7.0] = -0.0
+    expected = small(class_, dtype=dtype).fit(X, y).to_bytes()
+    for rows in (negative, sparse.csr_matrix(X), sparse.csr_matrix(negative), stored, negative.astype(np.float64)):
+        assert small(class_, dtype=dtype).fit(rows, y).to_bytes() == expected
+
+
+# ---- Ctrl-C ---------------------------------------------------------------------------------------------------------
+
+# The process says when it begins and then works for much longer than the answer may take.
+INTERRUPTED = """
+import sys, time
+import numpy as np
+from scipy import sparse
+from pocketkernel import MOMDS, PocketClassifier
+
+rng = np.random.default_rng(0)
+class_, way = {"MOMDS": MOMDS, "PocketClassifier": PocketClassifier}[sys.argv[1]], sys.argv[2]
+X = rng.normal(size=(30_000, 20))
+y = np.where(rng.random(len(X)) < 0.5, 1, 0)
+model = class_(memory="8MiB", random_state=0, n_jobs=2 if way == "decision_function" else 1)
+model.partial_fit(X[:4_000 if class_ is MOMDS else 60], y[:4_000 if class_ is MOMDS else 60])
+before, rounds = model.to_bytes(), model.diagnostics_.rounds
+X, y = np.concatenate([X] * 20), np.concatenate([y] * 20)
+if way.endswith("CSR"):
+    X = sparse.csr_matrix(X)
+print("begin", flush=True)
+try:
+    if way in ("partial_fit", "fit"):
+        getattr(model, way)(X, y)
+    elif way == "partial_fit, CSR":
+        model.partial_fit(X, y)
+    else:
+        getattr(model, way)(X)
+    print("too fast", flush=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+learned = model.diagnostics_.rounds - rounds
+print(learned, len(y), model.to_bytes() == before, flush=True)
+again = class_.from_bytes(before)
+again.partial_fit(X[:learned], y[:learned]) if learned else None
+print(again.to_bytes() == model.to_bytes(), flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        *(("MOMDS", way) for way in ("partial_fit", "partial_fit, CSR", "fit", "decision_function", "kernel_scores")),
+        *(("PocketClassifier", way) for way in ("partial_fit", "decision_function")),
+    ],
+)
+def test_ctrl_c(name, way, capsys):
+    """Answered in well under a second, and what the learner is afterwards is what the docstrings say."""
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, name, way], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "begin\n", process.stderr.read()
+        time.sleep(0.5)
+        sent = time.perf_counter()
+        process.send_signal(2)
+        answer = process.stdout.readline()
+        latency = time.perf_counter() - sent
+        rest, errors = process.communicate(timeout=120)
+    assert answer == "interrupted\n", errors
+    with capsys.disabled():
+        print(f"\n{name}, {way}: {1000 * latency:.0f} ms")
+    assert latency < 2.0  # on an idle machine a tenth of that
+    (learned, rows, unchanged), (same,) = (line.split() for line in rest.splitlines())
+    assert same == "True"  # the rows that it counts, and nothing else, were learned
+    assert int(learned) < int(rows)
+    assert (unchanged == "True") == (int(learned) == 0)
+    if not way.startswith("partial_fit"):
+        assert unchanged == "True"
+
+
+# ---- forks ----------------------------------------------------------------------------------------------------------
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+LONG, LONG_Y = streams.rings(40_000, d=5)
+MESSAGE = "when the process forked"
+
+
+def in_child(work):
+    """What work() answers, or the error that it raises, in a forked process."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            text = str(work())
+        except BaseException as error:
+            text = f"{type(error).__name__}: {error}"
+        os.write(writing, text.encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        text = pipe.read()
+    os.waitpid(pid, 0)
+    return text
+
+
+def forked_while(model, long_call, work):
+    """What work() answers in a process forked while another thread is in a long call of the core."""
+    worker = threading.Thread(target=lambda: long_call(model))
+    worker.start()
+    while worker.is_alive():
+        try:
+            model.decision_function(LONG[:1])  # refused while it is in use
+        except RuntimeError:
+            text = in_child(work)
+            worker.join()
+            return text
+    raise AssertionError("the two never met")
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("class_", [MOMDS, PocketClassifier])
+def test_a_fork_while_another_thread_learns(class_):
+    """The child has half a row: it says so, instead of waiting for a thread that it does not have."""
+    model = class_(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
+    for work in (lambda: model.decision_function(LONG[:1]), lambda: model.partial_fit(LONG[:1], LONG_Y[:1]),
+                 lambda: model.to_bytes()):  # fmt: skip
+        text = forked_while(model, lambda model: model.partial_fit(LONG, LONG_Y), work)
+        assert text.startswith("RuntimeError"), text
+        assert MESSAGE in text
+    assert model.diagnostics_.rounds == 100 + 3 * len(LONG)  # the parent has noticed nothing
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_while_another_thread_scores():
+    """Nothing was being changed: the child goes on with its copy."""
+    model = MOMDS(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
+    expected = model.decision_function(LONG[:3])
+
+    def work():
+        scores = model.decision_function(LONG[:3])
+        model.partial_fit(LONG[:1], LONG_Y[:1])
+        return np.array_equal(scores, expected), int(model.diagnostics_.rounds)
+
+    assert forked_while(model, lambda model: model.decision_function(LONG), work) == "(True, 101)"
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_of_an_idle_learner():
+    model = MOMDS(random_state=0).fit(LONG[:100], LONG_Y[:100])
+    assert in_child(lambda: model.partial_fit(LONG[:5], LONG_Y[:5]).diagnostics_.rounds) == "105"
+    assert model.diagnostics_.rounds == 100
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_in_the_middle_of_a_fit():
+    """The estimator itself was being changed, in Python, by a thread that the child does not have."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def __array__(self, dtype=None, copy=None):
+            begun.set()
+            go_on.wait()
+            return np.array(LONG[:50])
+
+    model = MOMDS(random_state=0)
+    worker = threading.Thread(target=lambda: model.fit(Slow(), LONG_Y[:50]))
+    worker.start()
+    assert begun.wait(10)
+    text = in_child(lambda: model.fit(LONG[:50], LONG_Y[:50]))
+    other = in_child(lambda: MOMDS(random_state=0).fit(LONG[:50], LONG_Y[:50]).diagnostics_.rounds)
+    go_on.set()
+    worker.join()
+    assert text.startswith("RuntimeError"), text
+    assert MESSAGE in text
+    assert other == "50"
+    assert model.diagnostics_.rounds == 50
