@@ -1,6 +1,7 @@
 """PocketClassifier beside the paper's learners and peers: mistakes, bytes, robustness, cost and calibration.
 
-    python benchmarks/pocket.py [table curve robust cost calibration buffer] [--permutations 10] [--data NAME ...]
+    python benchmarks/pocket.py [table curve robust units weights cost calibration buffer] [--permutations 10]
+                                [--data NAME ...]
 
 Raw files, float32, nobody is tuned for a data set. `table` gives every learner the bytes that M-OMD-S takes with
 B = 400 on that data set. The linear model is PocketClassifier in the least memory, which holds its linear part alone:
@@ -200,6 +201,107 @@ def robust(names: list[str], permutations: int) -> bool:
     return good
 
 
+# ---- change of units or level ----------------------------------------------------------------------------------------
+
+CHANGES = {
+    "none": (1.0, 0.0), "x 1e-6": (1e-6, 0.0), "x 0.01": (0.01, 0.0), "x 0.1": (0.1, 0.0), "x 0.33": (0.33, 0.0),
+    "x 3": (3.0, 0.0), "x 10": (10.0, 0.0), "x 100": (100.0, 0.0), "x 1e6": (1e6, 0.0), "+ 1 sd": (1.0, 1.0),
+    "+ 3 sd": (1.0, 3.0), "+ 10 sd": (1.0, 10.0), "+ 1000 sd": (1.0, 1e3), "+ 1e6 sd": (1.0, 1e6),
+    "x 0.001 + 1000 sd": (1e-3, 1e3),
+}  # fmt: skip
+
+
+def generated(kind: str, rows: int):
+    """Eight columns (sparse: 72) and labels that are right with a known chance."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, 8))
+    if kind == "plane":
+        score = 1.5 * X @ np.linspace(1, -1, 8)
+    elif kind == "xor":
+        score = 3 * X[:, 0] * X[:, 1] + X[:, 2]
+    elif kind == "skewed":
+        score, X = 2 * X[:, 0] + 2 * X[:, 1] * X[:, 2], np.exp(X)
+    else:
+        X = rng.gamma(2.0, size=(rows, 72)) * (rng.random((rows, 72)) < 0.1)
+        score = X[:, :20] @ np.where(np.arange(20) % 2, 2.0, -2.0)
+    return X, np.where(rng.random(rows) < 1 / (1 + np.exp(-2 * score)), 1, -1)
+
+
+def unit_streams(names: list[str]) -> Iterator[tuple[str, np.ndarray, np.ndarray, int]]:
+    """Name, rows, labels, and the row of the change."""
+    for kind in ("plane", "xor", "skewed", "sparse"):
+        yield kind, *generated(kind, 120_000), 100_000
+    for name in [name for name in ("magic04", "cod-rna") if name in names]:
+        X, y = rows_of(name, 0)
+        yield name, np.asarray(X, dtype=float), y, len(y) - 9000 if name == "magic04" else 40_000
+
+
+def units(names: list[str], permutations: int) -> bool:
+    """Changes of units and level against a new learner. Limit: 1.5 times its mistakes from 5,000 rows after on."""
+    good = True
+    print(
+        "\nMistakes in % when columns change their units or level: before, and in rows after the change. New: a learner"
+    )
+    print("that begins at the change. Ratio: of rows 5,000 to 10,000 after it, and of all 10,000.\n")
+    print(
+        "| stream | columns | change | before | 0-1k | 1k-5k | 5k-20k | new 0-1k | 1k-5k | 5k-20k | ratio | of all | |"
+    )
+    print("|---|---|---|" + "--:|" * 9 + "---|")
+    for name, X, y, at in unit_streams(names):
+        memory = "48KiB" if X.shape[1] > 64 else "16KiB"
+        run = lambda X, y, memory=memory: wrong(stream(PocketClassifier(memory=memory, random_state=0), X, y)[0], y)  # noqa: E731
+        for columns, where in (("all", slice(None)), ("one", slice(1))):
+            for change, (factor, shift) in CHANGES.items():
+                changed = X.copy()
+                changed[at:, where] = factor * X[at:, where] + shift * X[:, where].std(axis=0)
+                after, new = run(changed, y), run(changed[at:], y[at:])
+                parts = [
+                    part
+                    for missed in (after[at:], new)
+                    for part in (missed[:1000], missed[1000:5000], missed[5000:20_000])
+                ]
+                late, whole = (
+                    after[at + 5000 : at + 10_000].mean() / new[5000:10_000].mean(),
+                    after[at : at + 10_000].mean() / new[:10_000].mean(),
+                )
+                kept = max(late, whole) <= 1.5
+                good &= kept
+                figures = " | ".join(f"{100 * part.mean():.2f}" for part in (after[at - 5000 : at], *parts))
+                figures += f" | {late:.2f} | {whole:.2f}"
+                print(
+                    f"| {name} | {columns} | {change} | {figures} | {'' if kept else 'MISSED'} |",
+                    flush=True,
+                )
+    return good
+
+
+# ---- weights ---------------------------------------------------------------------------------------------------------
+
+
+def weights(names: list[str], permutations: int) -> bool:
+    """What weights do to mistakes. Limit: half a point over no weights, wherever the heavy row is."""
+    X, y = generated("xor", 40_000)
+    rng = np.random.default_rng(1)
+    plans = {"none": None, "all 1e6": np.full(len(y), 1e6), "all 1e-6": np.full(len(y), 1e-6)}
+    plans["1 or 1000, at random"] = np.where(rng.random(len(y)) < 0.5, 1.0, 1000.0)
+    for row in (0, 1, 100, 1000, 20_000):
+        for weight in (1e4, 1e9):
+            plans[f"1, row {row:,}: {weight:g}"] = np.where(np.arange(len(y)) == row, weight, 1.0)
+    print("\nMistakes in % with weights, 40,000 generated rows, PocketClassifier(memory='16KiB').\n")
+    print("| weights | all rows | last 10,000 | |")
+    print("|---|--:|--:|---|")
+    good, base = True, np.inf
+    for title, given in plans.items():
+        model = PocketClassifier(memory="16KiB", random_state=0)
+        missed = wrong(model.predict_then_learn(X, y, classes=[-1, 1], sample_weight=given), y)
+        late = 100 * missed[-10_000:].mean()
+        base = min(base, late) if given is None else base
+        kept = late <= base + 0.5 or "random" in title
+        good &= kept
+        print(f"| {title} | {100 * missed.mean():.2f} | {late:.2f} | {'' if kept else 'MISSED'} |", flush=True)
+    return good
+
+
 # ---- cost ------------------------------------------------------------------------------------------------------------
 
 
@@ -317,7 +419,10 @@ def buffer(names: list[str], permutations: int) -> bool:
     return True
 
 
-PARTS = {"table": table, "curve": curve, "robust": robust, "cost": cost, "calibration": calibration, "buffer": buffer}
+PARTS = {
+    "table": table, "curve": curve, "robust": robust, "units": units, "weights": weights, "cost": cost,
+    "calibration": calibration, "buffer": buffer,
+}  # fmt: skip
 
 
 def main() -> int:

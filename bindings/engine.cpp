@@ -67,7 +67,7 @@ class EngineOf final : public Engine {
     explicit EngineOf(L* learner) : learner_(*learner) {}
 
     Status check(const Rows& rows, Fault& fault) const override {
-        const double limit = value_limit<T>(learner_.config().storage);
+        const double limit = L::largest_value(learner_.config().storage);
         return rows.doubles ? check_rows<double>(rows, limit, fault) : check_rows<float>(rows, limit, fault);
     }
     std::size_t outputs() const override { return L::multiclass ? learner_.config().classes : 1; }
@@ -130,11 +130,12 @@ class EngineOf final : public Engine {
   private:
     void score_with(Workspace<T>& work, const Rows& rows, double* scores) const {
         for_each_row(rows, [&](std::size_t r, const auto& row) {
-            const Query<T> query = work.query.read(row);
-            if constexpr (L::multiclass)
-                learner_.score(query, work, scores + r * outputs());
+            if constexpr (L::reads_rows)
+                learner_.score(row, work, scores + r * outputs());
+            else if constexpr (L::multiclass)
+                learner_.score(work.query.read(row), work, scores + r * outputs());
             else
-                scores[r] = learner_.score(query, work);
+                scores[r] = learner_.score(work.query.read(row), work);
         });
     }
 

@@ -420,3 +420,17 @@ def test_pocket_classifier_with_columns_of_any_size():
     X, y = columns_of_any_size()
     reference = compare_pockets(X, y, 2, "16KiB")
     assert np.ptp(np.log10(reference.spread)) > 20
+
+
+@pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
+def test_pocket_classifier_when_units_and_levels_change(as_csr):
+    """Columns times 1e-3 and 1e3, one on another level, one that wakes up; narrow rows and wide ones."""
+    for d in (5, 80):
+        X, y = streams.rings(2000, d=d)
+        X[1000:, :3] *= [1e-3, 1e3, 1.0]
+        X[1000:, 2] += 1e4
+        X[:1000, 3] = 0.0
+        X[:, 4] *= np.arange(2000) % 4 == 0
+        X[1000:, 4] *= 1e5
+        reference = compare_pockets(X, classes_of(X, y, 2), 2, "16KiB" if d == 5 else "48KiB", as_csr)
+        assert reference.restarts >= 5

@@ -385,7 +385,7 @@ BAD = {
     "huge integer": (10**400, r"x\['a'\]=1000+\.\.\.0+ is not a finite number"),
     "complex": (1j, r"x\['a'\]=1j is not a finite number"),
     "list": ([1.0], r"x\['a'\]=\[1.0\] is not a finite number"),
-    "too large": (1e30, r"square would overflow .*: rescale the column .* The largest value is that of 'a'\."),
+    "too large": (1e37, r"square would overflow .*: rescale the column .* The largest value is that of 'a'\."),
 }
 
 

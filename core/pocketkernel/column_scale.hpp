@@ -1,12 +1,23 @@
-// ColumnScale: brings every column to the same size, from rows seen before, and tames its outliers.
+// ColumnScale: reads a row and brings every column to the same size, from rows seen before.
 //
-//   m_k, v_k   running mean and variance of column k; beyond `window` rows the oldest fade
-//   h_k        running median of |x_k - m_k| over rows where x_k is not 0; what is farther than 32 h_k from the mean
-//              counts as that far, so that no outlier can drown a column
-//   z_k        2 asinh((x_k - m_k) / (2 sqrt(v_k))), so that 1 deviation is 1 and 1000 are 14; 0 in a constant column
+//   m_k, s_k   running mean and deviation of column k over its last `window` rows or so; n_k rows are in them
+//   h_k        running median of |x_k - x_k of the row before|, over rows where neither it nor x_k is 0; what is farther
+//              from the mean than 24 h_k and 4 s_k counts as that far, so that no outlier can drown a column
+//   z_k        2 asinh((x_k - m_k) / (2 s_k)), so that 1 deviation is 1 and 1000 are 14; 0 in a constant column
 //
-// Where rows may be sparse, z is made with m_k and v_k as they were at the last refresh, after every sixteenth part
-// more of rows: what is derived from them can be kept for as long.
+// The mean and the difference to it are taken in double precision whatever T is: a column keeps its digits however far
+// from 0 it lies. Everything else is relative to s_k, so units from 1e-30 to 1e30 are alike.
+//
+// Two tests tell when a column has changed its units or its level; it then starts again, as in a new learner, and soon
+// z means again what it meant when the coefficients were learned.
+//   beyond   sum of min(((x_k - m_k) / s_k)^2, 16) - 4, never below 0. By the definition of s_k the square is 1 in the
+//            mean. It takes 1024, of which a row adds at most 12: far values count if they are the rule.
+//   unlike   how many more rows had |x_k - x_k of the row before| > 8 h_k, or (then negative) < h_k / 4, than not. Half
+//            of the rows are above h_k and half below, so it takes 48. Rows where x_k is 0 do not count: rare columns
+//            have a test too. Differences of rows are small in a column that is slow as well, but then h_k is.
+//
+// Where rows may be sparse, z is made with m_k and s_k as they were at the last refresh, after every sixteenth part
+// more of rows, or when the column has moved far: what is derived from them can be kept for as long.
 #pragma once
 
 #include "arena.hpp"
@@ -18,7 +29,9 @@ POCKETKERNEL_BEGIN
 template <class T>
 class ColumnScale {
   public:
-    static constexpr std::uint64_t window = 65536;
+    static constexpr double window = 65535.0;
+    // Values that can be scaled: deviations and sizes are kept in T.
+    static constexpr double value_limit = sizeof(T) == sizeof(float) ? 1e36 : 1e70;
 
     struct Pace {
         double square, running_square;
@@ -29,11 +42,10 @@ class ColumnScale {
     // `pace` is part of the state. Rows that may be sparse are scaled through their nonzeros alone.
     ColumnScale(Arena& arena, std::size_t columns, bool may_be_sparse, Pace* pace)
         : columns_(columns),
-          mean_(arena.take<T>(columns)),
-          variance_(arena.take<T>(columns)),
-          usual_(arena.take<T>(columns)),
-          centre_(may_be_sparse ? arena.take<T>(columns) : mean_),
-          spread_(may_be_sparse ? arena.take<T>(columns) : variance_),
+          mean_(arena.take<double>(padded<T>(columns))),  // as many as T has in whole packs
+          figures_(arena.take<T>(figures * padded<T>(columns))),
+          centre_(may_be_sparse ? arena.take<double>(padded<T>(columns)) : nullptr),
+          spread_(may_be_sparse ? arena.take<T>(columns) : nullptr),
           zero_(may_be_sparse ? arena.take<T>(columns) : nullptr),
           pace_(pace) {}
 
@@ -42,95 +54,228 @@ class ColumnScale {
         pace_->next = 1;
     }
 
-    // Takes a dense row into the running figures. It is row number `rounds`, from 1 on.
-    void observe(const T* x, std::uint64_t rounds) {
-        const double share = 1.0 / static_cast<double>(rounds < window ? rounds : window);
-        const Pack<T> rate(static_cast<T>(share)), rest(static_cast<T>(1.0 - share)), nothing(T(0));
-        const T step = rounds < 64 ? T(0.125) : T(0.015625);
-        const Pack<T> up(T(1) + step), down(T(1) - step), far(T(32));
-        for (std::size_t k = 0; k < columns_; k += lanes_of<T>) {
-            const Pack<T> value = Pack<T>::load(x + k), mean = Pack<T>::load(mean_ + k);
-            const Pack<T> variance = Pack<T>::load(variance_ + k), usual = Pack<T>::load(usual_ + k);
-            const Pack<T> size = absolute(value - mean);
-            const Pack<T> moved = select(usual == nothing, size, usual * select(usual < size, up, down));
-            const Pack<T> now = select(value == nothing, usual, select(size == nothing, usual, moved));
-            const Pack<T> limit = far * larger(now, usual);
-            const Pack<T> away = larger(nothing - limit, smaller(value - mean, limit));
-            now.store(usual_ + k);
-            (mean + away * rate).store(mean_ + k);
-            (variance + (away * away * rest - variance) * rate).store(variance_ + k);
-        }
+    // The z of a row, in the scratch's dense row. If few columns are not 0, the query lists them, with what each adds
+    // to the z of a row of zeros. Each of the caller's numbers is read once.
+    template <class U>
+    Query<T> read(const Row<U>& row, QueryScratch<T>& scratch) const {
+        return for_each_tile(row, scratch, [](std::size_t, const double*) {});
+    }
+    // The same, and takes the row into the running figures.
+    template <class U>
+    Query<T> learn(const Row<U>& row, QueryScratch<T>& scratch) {
+        return for_each_tile(row, scratch, [&](std::size_t begin, const double* x) { observe(begin, x); });
     }
 
-    // Turns a dense row into z, in place.
-    void apply(T* x) const {
-        for (std::size_t k = 0; k < columns_; ++k) x[k] = zero_ && x[k] == T(0) ? zero_[k] : scaled(k, x[k]);
-    }
-    // The same for a row whose nonzeros are listed in q.
-    void apply(const Query<T>& q, T* x) const {
-        std::memcpy(x, zero_, columns_ * sizeof(T));
-        for (std::size_t n = 0; n < q.nonzeros; ++n) x[q.columns[n]] = scaled(at(q, n), q.values[n]);
-    }
-    // What a nonzero adds to the z of a row of zeros.
-    T beyond_zero(const Query<T>& q, std::size_t n, const T* z) const { return z[at(q, n)] - zero_[at(q, n)]; }
+    // z of a row of zeros, if rows may be sparse.
     const T* zero() const { return zero_; }
 
     // Mean |z|^2, the data's own scale.
     double square() const { return pace_->square; }
+    // A row counts at most as 16 usual ones.
     void observe_square(const T* z, std::uint64_t rounds) {
         Pack<T> squares(T(0));
         for (std::size_t k = 0; k < columns_; k += lanes_of<T>) squares += Pack<T>::load(z + k) * Pack<T>::load(z + k);
-        const std::uint64_t rows = rounds + head_start;
-        pace_->running_square +=
-            (sum(squares) - pace_->running_square) / static_cast<double>(rows < window ? rows : window);
+        const double before = pace_->running_square;
+        const double now = before + (smaller(sum(squares), 16.0 * before) - before) /
+                                        smaller(static_cast<double>(rounds) + head_start, window);
+        pace_->running_square = larger(now, least_square);
     }
 
     // Whether it was time to refresh; then z may be another one from now on.
     bool refresh(std::uint64_t rounds) {
         if (rounds < pace_->next) return false;
-        const std::uint64_t rows = rounds < window ? rounds : window;
-        pace_->next = rounds + 1 + rows / 16;
+        pace_->next = rounds + 1 + static_cast<std::uint64_t>(smaller(static_cast<double>(rounds), window)) / 16;
         pace_->square = pace_->running_square;
-        for (std::size_t k = 0; zero_ && k < columns_; ++k) {
-            centre_[k] = mean_[k];
-            spread_[k] = variance_[k];
-            zero_[k] = scaled(k, T(0));
-        }
+        for (std::size_t k = 0; zero_ && k < columns_; ++k) refresh_column(k);
         return true;
+    }
+    // Between refreshes: calls f(k, change of zero_k) for columns whose z has moved by more than a quarter.
+    template <class F>
+    void refresh_moved(F&& f) {
+        if (!moved_) return;
+        moved_ = false;
+        for (std::size_t k = 0; k < columns_; ++k) {
+            const T s = deviation()[k];
+            if (!(absolute(static_cast<T>(mean_[k] - centre_[k])) > T(0.25) * s ||
+                  absolute(s - spread_[k]) > T(0.25) * s))
+                continue;
+            const T before = zero_[k];
+            refresh_column(k);
+            f(k, zero_[k] - before);
+        }
     }
 
     bool valid() const {
-        bool good = pace_->square > 0.0 && pace_->running_square > 0.0 &&
-                    pace_->square + pace_->running_square < std::numeric_limits<double>::infinity();
-        for (std::size_t k = 0; k < columns_; ++k)
-            good = good && finite(mean_[k]) && finite(centre_[k]) && size(variance_[k]) && size(spread_[k]) &&
-                   size(usual_[k]) && (!zero_ || finite(zero_[k]));
+        const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
+        bool good = within(pace_->square, least_square, 1e10) && within(pace_->running_square, least_square, 1e10);
+        for (std::size_t k = 0; k < columns_; ++k) {
+            T n, unlike;
+            part(age()[k], n, unlike);
+            good = good && within(mean_[k], -value_limit, value_limit) && size(deviation()[k]) && size(usual()[k]) &&
+                   size(absolute(last()[k])) && within(n, 0.0, window) && within(unlike, -most_unlike, most_unlike) &&
+                   within(beyond()[k], 0.0, most_beyond);
+            if (zero_)
+                good = good && within(centre_[k], -value_limit, value_limit) && size(spread_[k]) &&
+                       within(zero_[k], -farthest, farthest);
+        }
         return good;
     }
 
   private:
-    static constexpr std::uint64_t head_start = 10;  // rows for which |z|^2 counts as the number of columns
+    static constexpr std::size_t figures = 5;
+    static constexpr double head_start = 10.0;  // rows for which |z|^2 counts as the number of columns
+    static constexpr double least_square = 1e-3, farthest = 71.0;
+    static constexpr double most_beyond = 1024.0, most_unlike = 48.0;
+    static constexpr double least_rows = 32.0;  // before which there are no tests
 
-    static bool finite(T value) { return absolute(value) < std::numeric_limits<T>::infinity(); }
-    static bool size(T value) { return finite(value) && value >= T(0); }
-    static std::size_t at(const Query<T>& q, std::size_t n) { return static_cast<std::size_t>(q.columns[n]); }
+    static bool size(T value) { return value >= T(0) && value <= T(4.0 * value_limit); }
 
-    T scaled(std::size_t k, T x) const {
-        if (!(spread_[k] > T(0))) return T(0);
-        const double v = static_cast<double>((x - centre_[k]) / std::sqrt(spread_[k]));
+    T* deviation() const { return figures_; }                         // s
+    T* usual() const { return figures_ + padded<T>(columns_); }       // h
+    T* beyond() const { return figures_ + 2 * padded<T>(columns_); }  // evidence
+    T* last() const { return figures_ + 4 * padded<T>(columns_); }    // x - m of the row before
+    T* age() const { return figures_ + 3 * padded<T>(columns_); }     // n + unlike / 256, exact in single precision
+
+    template <class V>
+    static POCKETKERNEL_INLINE void part(const V& age, V& n, V& unlike) {
+        const V magic(MathConstants<Element<V>>::round_magic);
+        n = (age + magic) - magic;
+        unlike = (age - n) * V(Element<V>(256));
+    }
+
+    // Goes through the row tile by tile: copies the caller's numbers, makes their z, and hands them to f.
+    template <class U, class F>
+    Query<T> for_each_tile(const Row<U>& row, QueryScratch<T>& scratch, F&& f) const {
+        Query<T> q;
+        T* z = scratch.row();
+        T* values = scratch.values();
+        std::int32_t* columns = scratch.columns();
+        std::size_t next = 0, nonzeros = 0;
+        for (std::size_t begin = 0; begin < columns_; begin += lanes_of<T>) {
+            const std::size_t count = columns_ - begin < lanes_of<T> ? columns_ - begin : lanes_of<T>;
+            alignas(pack_bytes) double x[lanes_of<T>] = {};
+            if (!row.columns)
+                for (std::size_t l = 0; l < count; ++l) x[l] = static_cast<double>(row.values[begin + l]);
+            else
+                for (; next < row.nonzeros; ++next) {
+                    // Whatever the column is by now, it is stored within this tile or not at all.
+                    const std::size_t l = static_cast<std::size_t>(row.columns[next]) - begin;
+                    if (l >= count) break;
+                    x[l] = static_cast<double>(row.values[next]);
+                }
+            for (std::size_t l = 0; l < count; ++l) {
+                const std::size_t k = begin + l;
+                if (zero_ && x[l] == 0.0) {
+                    z[k] = zero_[k];
+                    continue;
+                }
+                z[k] = scaled(k, x[l]);
+                if (nonzeros < scratch.capacity()) {
+                    columns[nonzeros] = static_cast<std::int32_t>(k);
+                    values[nonzeros] = z[k] - zero_[k];
+                }
+                ++nonzeros;
+            }
+            f(begin, x);
+        }
+        q.dense = z;
+        q.values = values;
+        q.columns = columns;
+        q.sparse = zero_ && nonzeros <= scratch.capacity();
+        q.nonzeros = q.sparse ? nonzeros : 0;
+        return q;
+    }
+
+    T scaled(std::size_t k, double x) const {
+        const auto s = static_cast<double>(spread_ ? spread_[k] : deviation()[k]);
+        if (!(s > 0.0)) return T(0);
+        const double v = (x - (centre_ ? centre_[k] : mean_[k])) / s;
         const double a = smaller(0.5 * absolute(v), 1e15);
         const double z = 2.0 * logarithm(a + std::sqrt(a * a + 1.0));
         return static_cast<T>(v < 0.0 ? -z : z);
     }
 
+    void refresh_column(std::size_t k) {
+        centre_[k] = mean_[k];
+        spread_[k] = deviation()[k];
+        zero_[k] = scaled(k, 0.0);
+    }
+
+    // Takes a tile of a row into the running figures.
+    void observe(std::size_t k, const double* x) {
+        using P = Pack<T>;
+        const P zero(T(0)), one(T(1));
+        const Wide<T> given = Wide<T>::load(x), mean = Wide<T>::load(mean_ + k);
+        Wide<T> difference = Wide<T>::zero();
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i) difference.p[i] = given.p[i] - mean.p[i];
+        const P gap = narrow(difference), value = narrow(given);  // a value that rounds to 0 counts as 0
+        const P s = P::load(deviation() + k), h = P::load(usual() + k), e = P::load(beyond() + k);
+        P n, unlike;
+        part(P::load(age() + k), n, unlike);
+        const P far = absolute(gap);
+
+        // From an eighth to a 256th: first the median is to be found, then kept.
+        const P rows = smaller(n + one, P(T(window))), rate = one / rows;
+        const P step = larger(smaller(rate * P(T(16)), P(T(0.125))), P(T(1.0 / 256)));
+        const P jump = absolute(gap - P::load(last() + k));
+        const P turned = select(h == zero, jump, h + select(h < jump, h * step, zero - h * step));
+        const P now = select(value == zero, h, select(jump == zero, h, turned));
+        const P limit = larger(larger(now, h) * P(T(24)), s * P(T(4)));
+        const P away = larger(zero - limit, smaller(gap, limit));
+
+        const P old = select(n < P(T(least_rows)), zero, one);
+        const P ratio = smaller(far / larger(s, P(std::numeric_limits<T>::min())), P(T(4)));
+        const P evidence = larger((e + ratio * ratio - P(T(4))) * old, zero);
+        const P toward = select(unlike < zero, smaller(unlike + one, zero), larger(unlike - one, zero));
+        const P counted = select(h * P(T(8)) < jump, larger(unlike, zero) + one,
+                                 select(jump < h * P(T(0.25)), smaller(unlike, zero) - one, toward));
+        const P count = select(value == zero, unlike, counted) * old;
+
+        // s^2 <- (1 - rate) (s^2 + rate away^2), in units of the larger one lest squares overflow.
+        const P unit = larger(larger(s, absolute(away)), P(std::numeric_limits<T>::min()));
+        const P a = s / unit, b = away / unit;
+        (unit * square_root((one - rate) * (a * a + rate * (b * b)))).store(deviation() + k);
+        now.store(usual() + k);
+        gap.store(last() + k);
+        evidence.store(beyond() + k);
+        (rows + count * P(T(1.0 / 256))).store(age() + k);
+        const Wide<T> shift = widen(away * rate);
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i)
+            (mean.p[i] + shift.p[i]).store(mean_ + k + i * lanes_of<double>);
+
+        const P calm =
+            smaller(smaller(P(T(most_beyond)) - evidence, P(T(most_unlike)) - absolute(count)), n - P(T(0.5)));
+        if (!(smallest_lane(calm) > T(0)))
+            for (std::size_t l = 0; l < lanes_of<T> && k + l < columns_; ++l) restart_if_due(k + l, x[l]);
+        if (zero_ && !moved_) moved_ = has_moved(k);
+    }
+    bool has_moved(std::size_t k) const {
+        using P = Pack<T>;
+        Wide<T> difference = Wide<T>::load(mean_ + k);
+        const Wide<T> centre = Wide<T>::load(centre_ + k);
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i) difference.p[i] = difference.p[i] - centre.p[i];
+        const P s = P::load(deviation() + k);
+        const P change = larger(absolute(narrow(difference)), absolute(s - P::load(spread_ + k)));
+        return smallest_lane(s * P(T(0.25)) - change) < T(0);
+    }
+
+    void restart_if_due(std::size_t k, double x) {
+        T n, unlike;
+        part(age()[k], n, unlike);
+        if (n > T(1) && beyond()[k] < T(most_beyond) && absolute(unlike) < T(most_unlike)) return;
+        mean_[k] = x;
+        deviation()[k] = usual()[k] = beyond()[k] = last()[k] = T(0);
+        age()[k] = T(1);
+    }
+
     std::size_t columns_ = 0;
-    T* mean_ = nullptr;
-    T* variance_ = nullptr;
-    T* usual_ = nullptr;   // h
-    T* centre_ = nullptr;  // mean and variance that z is made with
+    double* mean_ = nullptr;
+    T* figures_ = nullptr;
+    double* centre_ = nullptr;  // mean and deviation that z is made with; null if they are the running ones
     T* spread_ = nullptr;
-    T* zero_ = nullptr;  // z of x_k = 0, if rows may be sparse
+    T* zero_ = nullptr;  // z of 0
     Pace* pace_ = nullptr;
+    bool moved_ = false;  // whether some column's z has; settled within the row
 };
 
 POCKETKERNEL_END

@@ -9,9 +9,11 @@
 // change hands: it starts again from theta = 0, so no score jumps but those of the losers.
 #pragma once
 
-#include "column_scale.hpp"
+#include "arena.hpp"
 #include "hypothesis.hpp"
+#include "math.hpp"
 #include "normal.hpp"
+#include "row.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -66,14 +68,21 @@ class FeaturePool {
             project_dense(tile, zero).store(at_zero_ + tile * W);
     }
 
-    // partial[iR + r] += f_ir, lane by lane, for all widths i and functions r. The angles are kept for `step` if
-    // wanted.
+    // The same after column k of that row alone has changed.
+    void refresh_column(std::size_t k, T change) {
+        for (std::size_t tile = 0; at_zero_ && tile < tiles_; ++tile)
+            (Pack<T>::load(at_zero_ + tile * W) +
+             from_bytes<T>(frequencies_ + (tile * features_ + k) * W) * Pack<T>(change))
+                .store(at_zero_ + tile * W);
+    }
+
+    // partial[iR + r] += f_ir at z, lane by lane, for all widths i and functions r. A sparse z lists what it adds to a
+    // row of zeros. The angles are kept for `step` if wanted.
     template <class InverseWidth>
-    void evaluate(const Query<T>& x, const T* z, const ColumnScale<T>& scale, InverseWidth&& inverse_width,
-                  Pack<T>* partial, bool keep_angles) const {
+    void evaluate(const Query<T>& z, InverseWidth&& inverse_width, Pack<T>* partial, bool keep_angles) const {
         for (std::size_t tile = 0; tile < tiles_; ++tile) {
             const std::size_t i = owner_[tile];
-            const Pack<T> projection = x.sparse ? project_sparse(tile, x, z, scale) : project_dense(tile, z);
+            const Pack<T> projection = z.sparse ? project_sparse(tile, z) : project_dense(tile, z.dense);
             const Pack<T> angle = projection * Pack<T>(static_cast<T>(inverse_width(i) / per_unit));
             if (keep_angles) angle.store(angles_ + tile * W);
             const Wave wave(angle);
@@ -113,12 +122,15 @@ class FeaturePool {
         return total;
     }
 
+    // Coefficients far below what overflows, projections of a row of zeros within what |z| <= 71 can give.
     bool valid(std::size_t owners) const {
+        const double farthest = 128.0 * 71.0 * static_cast<double>(features_);
         bool good = true;
         for (std::size_t tile = 0; tile < tiles_; ++tile) good = good && owner_[tile] >= 1 && owner_[tile] <= owners;
         for (std::size_t n = 0; n < tiles_ * functions_ * waves * W; ++n)
-            good = good && within(theta_[n], coefficient_limit<T>());
-        for (std::size_t n = 0; at_zero_ && n < tiles_ * W; ++n) good = good && within(at_zero_[n], 1e12);
+            good = good && absolute(static_cast<double>(theta_[n])) <= coefficient_limit<T>();
+        for (std::size_t n = 0; at_zero_ && n < tiles_ * W; ++n)
+            good = good && absolute(static_cast<double>(at_zero_[n])) <= farthest;
         return good;
     }
 
@@ -135,8 +147,6 @@ class FeaturePool {
         }
     };
 
-    static bool within(T value, double most) { return static_cast<double>(absolute(value)) <= most; }
-
     T* theta(std::size_t tile, std::size_t r) { return theta_ + (tile * functions_ + r) * waves * W; }
     const T* theta(std::size_t tile, std::size_t r) const { return theta_ + (tile * functions_ + r) * waves * W; }
 
@@ -146,12 +156,11 @@ class FeaturePool {
         for (std::size_t k = 0; k < features_; ++k) product += from_bytes<T>(w + k * W) * Pack<T>(z[k]);
         return product;
     }
-    Pack<T> project_sparse(std::size_t tile, const Query<T>& x, const T* z, const ColumnScale<T>& scale) const {
+    Pack<T> project_sparse(std::size_t tile, const Query<T>& z) const {
         const std::int8_t* w = frequencies_ + tile * features_ * W;
         Pack<T> product = Pack<T>::load(at_zero_ + tile * W);
-        for (std::size_t n = 0; n < x.nonzeros; ++n)
-            product +=
-                from_bytes<T>(w + static_cast<std::size_t>(x.columns[n]) * W) * Pack<T>(scale.beyond_zero(x, n, z));
+        for (std::size_t n = 0; n < z.nonzeros; ++n)
+            product += from_bytes<T>(w + static_cast<std::size_t>(z.columns[n]) * W) * Pack<T>(z.values[n]);
         return product;
     }
 

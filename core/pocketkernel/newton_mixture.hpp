@@ -2,8 +2,9 @@
 //
 //   F    sum_i w_i s_i                            the combined score
 //   u    gradient of the loss of F in w
-//   A    keep A + (1 - keep) ridge I + u u'       keep = 1 - 1/5000
-//   w    w - A^-1 u
+//   c    how many times the row counts
+//   A    keep A + (1 - keep) ridge I + c u u'     keep = 1 - 1/5000
+//   w    w - c A^-1 u                             within +-1e6, which only a forged state can reach
 #pragma once
 
 #include "arena.hpp"
@@ -28,15 +29,15 @@ class NewtonMixture {
 
     double weight(std::size_t i) const { return weights_[i]; }
 
-    // Takes the gradient u, and leaves the step in it. Scratch has room for `doubles(experts)`.
-    void update(double* u, double* scratch) {
-        shorten(u);
+    // Takes the gradient u of a row that counts c times, and leaves the step in it. Scratch has room for
+    // `doubles(experts)`.
+    void update(double* u, double c, double* scratch) {
         forget(1.0 - 1.0 / 5000.0);
         for (std::size_t i = 0; i < experts_; ++i)
-            for (std::size_t j = 0; j <= i; ++j) A_[place(i, j)] += u[i] * u[j];
+            for (std::size_t j = 0; j <= i; ++j) A_[place(i, j)] += c * u[i] * u[j];
         factorise(scratch);
         solve(scratch, u);
-        for (std::size_t i = 0; i < experts_; ++i) weights_[i] -= u[i];
+        for (std::size_t i = 0; i < experts_; ++i) weights_[i] = larger(-most, smaller(weights_[i] - c * u[i], most));
     }
 
     // Keeps a part of what A knows, so that later steps are longer.
@@ -45,25 +46,16 @@ class NewtonMixture {
         for (std::size_t i = 0; i < experts_; ++i) A_[place(i, i)] += (1.0 - keep) * ridge;
     }
 
-    // Gradients of at most `longest` over 5000 rows or so, and steps of at most 1, lead to nothing beyond these.
+    // Gradients of some 100 over 5000 rows or so, and steps of at most 1, lead to nothing beyond these.
     bool valid() const {
         bool good = true;
-        for (std::size_t n = 0; n < triangle(experts_); ++n) good = good && absolute(A_[n]) <= 1e15;
-        for (std::size_t i = 0; i < experts_; ++i) good = good && absolute(weights_[i]) <= 1e12;
+        for (std::size_t n = 0; n < triangle(experts_); ++n) good = good && absolute(A_[n]) <= most * most;
+        for (std::size_t i = 0; i < experts_; ++i) good = good && absolute(weights_[i]) <= most;
         return good && is_definite();
     }
 
   private:
-    static constexpr double ridge = 3.0;
-
-    // A gradient beyond this would drown the ridge in rounding, and steps would no longer have a bound. Rows of weight
-    // 1 stay far below it.
-    static constexpr double longest = 1e5;
-    void shorten(double* u) const {
-        double most = longest;
-        for (std::size_t i = 0; i < experts_; ++i) most = larger(most, absolute(u[i]));
-        for (std::size_t i = 0; i < experts_; ++i) u[i] *= longest / most;
-    }
+    static constexpr double ridge = 3.0, most = 1e6;
 
     // A is symmetric: its lower triangle, row by row.
     static constexpr std::size_t triangle(std::size_t n) { return n * (n + 1) / 2; }

@@ -100,8 +100,11 @@ class QueryScratch {
         return row.columns ? read_sparse(row) : read_dense(row.values);
     }
 
-    // Room for a dense row that the caller fills and then reads.
+    // Room for a dense row that the caller fills and then reads, and for `capacity` columns and values of a sparse one.
     T* row() { return dense_; }
+    T* values() { return values_; }
+    std::int32_t* columns() { return columns_; }
+    std::size_t capacity() const { return capacity_; }
 
   private:
     template <class U>

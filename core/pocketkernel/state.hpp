@@ -52,8 +52,10 @@ class Digest {
     std::uint64_t hash_ = 0xcbf29ce484222325ULL;
 };
 
-// Everything that decides the layout or the course of a run, but for the seed: that is in the state itself.
-inline std::uint64_t model_digest(const char* learner, std::size_t element_size, const Config& c) {
+// Everything that decides the layout or the course of a run, but for the seed: that is in the state itself. A learner
+// whose numbers change their meaning gets another revision.
+inline std::uint64_t model_digest(const char* learner, std::size_t element_size, const Config& c,
+                                  std::uint32_t revision = 1) {
     Digest digest;
     for (const char* s = learner; *s; ++s) digest.add(*s);
     digest.add(element_size);
@@ -70,6 +72,7 @@ inline std::uint64_t model_digest(const char* learner, std::size_t element_size,
     digest.add(c.removal);
     digest.add(c.storage);
     for_each_parameter(c, add);
+    if (revision > 1) digest.add(revision);
     return digest.value();
 }
 

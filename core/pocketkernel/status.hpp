@@ -39,6 +39,7 @@ enum class Status {
     state_wrong_size,
     state_foreign,
     state_newer,
+    state_older,
     state_other_model,
     state_damaged,
 };
@@ -93,8 +94,8 @@ struct StatusText {
             return {"X", "contains NaN or infinity: impute or drop such rows before they reach the learner"};
         case Status::value_too_large:
             return {"X",
-                    "has a value whose square would overflow (beyond 1e18 in float32, 1e70 in float64): rescale the "
-                    "column"};
+                    "has a value whose square would overflow (beyond 1e18 in float32, 1e36 in PocketClassifier's, "
+                    "1e70 in float64): rescale the column"};
         case Status::value_beyond_float16:
             return {"X",
                     "has a value beyond 65504, the largest that float16 can hold: rescale the column or use "
@@ -109,6 +110,10 @@ struct StatusText {
         case Status::state_foreign: return {"state", "is not a pocketkernel state"};
         case Status::state_newer:
             return {"state", "was written by a newer version of pocketkernel: update the library"};
+        case Status::state_older:
+            return {"state",
+                    "was written by an earlier version of pocketkernel, in which this learner worked differently: "
+                    "learn again, or use that version"};
         case Status::state_other_model: return {"state", "belongs to a model with other parameters"};
         case Status::state_damaged: return {"state", "is damaged: its checksum or its contents are impossible"};
     }

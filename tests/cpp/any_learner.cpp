@@ -59,7 +59,10 @@ class Wrapped final : public AnyLearner {
     template <class Work>
     double score_with(Work& work, const Row& row, double* scores) const {
         if constexpr (L::multiclass) {
-            learner_.score(work.query.read(row), work, scores);
+            if constexpr (L::reads_rows)
+                learner_.score(row, work, scores);
+            else
+                learner_.score(work.query.read(row), work, scores);
             return scores[1] - scores[0];
         } else {
             return scores[0] = learner_.score(work.query.read(row), work);

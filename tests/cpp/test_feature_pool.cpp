@@ -6,7 +6,7 @@ using namespace pocketkernel;
 
 namespace {
 
-// A pool with its memory and a scale whose z of a row of zeros is its own. Owners are 1 .. K - 2 of K experts.
+// A pool with its memory, and a z. Owners are 1 .. K - 2 of K experts.
 template <class T, std::size_t d, std::size_t D, std::size_t R, std::size_t K>
 struct Pooled {
     static constexpr std::size_t W = lanes_of<T>;
@@ -14,26 +14,23 @@ struct Pooled {
     alignas(pack_bytes) unsigned char block[1 << 17];
     alignas(pack_bytes) T z[padded<T>(d)] = {};
     Pack<T> partial[K * R];
-    typename ColumnScale<T>::Pace pace{};
     Arena arena{block};
-    ColumnScale<T> scale;
     FeaturePool<T> pool;
 
-    explicit Pooled(std::uint64_t seed, bool may_be_sparse = false)
-        : scale(arena, d, may_be_sparse, &pace), pool(arena, D, d, R, may_be_sparse) {
+    explicit Pooled(std::uint64_t seed, bool may_be_sparse = false) : pool(arena, D, d, R, may_be_sparse) {
         pool.plan(arena);
         CHECK(arena.used() <= sizeof block);
         Rng rng(seed);
-        scale.reset();
         pool.reset(rng, K - 2);
     }
 
     static double inverse_width(std::size_t i) { return std::ldexp(0.25, static_cast<int>(i)); }
 
     // The sums of all functions for what is in z, or for a sparse row of which z is that.
-    const Pack<T>* evaluate(const Query<T>& x = Query<T>(), bool keep_angles = true) {
+    const Pack<T>* evaluate(Query<T> q = Query<T>(), bool keep_angles = true) {
         for (Pack<T>& sums : partial) sums = Pack<T>(T(0));
-        pool.evaluate(x, z, scale, inverse_width, partial, keep_angles);
+        q.dense = z;
+        pool.evaluate(q, inverse_width, partial, keep_angles);
         return partial;
     }
     void draw(Rng& rng) {
@@ -122,28 +119,34 @@ void lends() {
     CHECK(pool.valid(2));
 }
 
-// A row by its nonzeros adds to what the frequencies see of a row of zeros.
+// A row by its nonzeros adds to what the frequencies see of a row of zeros, all of whose columns change now and then,
+// and one of them in every row.
 template <class T>
 void sparse_as_dense(double tolerance) {
     constexpr std::size_t d = 70, D = 40, K = 3;
     Pooled<T, d, D, 1, K> pooled(5, true);
     Rng rng(6);
     double steps[K] = {0.0, 0.1, -0.1};
-    for (std::uint64_t t = 1; t <= 100; ++t) {
+    T zero[d] = {};
+    for (std::size_t t = 0; t < 100; ++t) {
+        if (t % 10 == 3) {
+            for (T& entry : zero) entry = static_cast<T>(rng.uniform() - 0.5);
+            pooled.pool.refresh(zero);
+        }
+        const T change = static_cast<T>(rng.uniform() - 0.5);
+        zero[t % d] += change;
+        pooled.pool.refresh_column(t % d, change);
         T values[d];
         std::int32_t columns[d];
         Query<T> q;
         q.values = values;
         q.columns = columns;
+        std::memcpy(pooled.z, zero, sizeof zero);
         for (std::size_t k = 0; k < d; ++k) {
             if (rng.uniform() > 0.2) continue;
-            values[q.nonzeros] = static_cast<T>(1.0 + rng.uniform());
+            pooled.z[k] += values[q.nonzeros] = static_cast<T>(rng.uniform());
             columns[q.nonzeros++] = static_cast<std::int32_t>(k);
         }
-        std::memset(pooled.z, 0, sizeof pooled.z);
-        for (std::size_t n = 0; n < q.nonzeros; ++n) pooled.z[columns[n]] = values[n];
-        pooled.scale.observe(pooled.z, t);
-        pooled.scale.apply(q, pooled.z);
         double dense[K];
         (void)pooled.evaluate(q, false);
         for (std::size_t i = 0; i < K; ++i) dense[i] = sum(pooled.partial[i]);
@@ -151,8 +154,6 @@ void sparse_as_dense(double tolerance) {
         (void)pooled.evaluate(q);
         for (std::size_t i = 0; i < K; ++i) CHECK_NEAR(sum(pooled.partial[i]), dense[i], tolerance);
         pooled.pool.step(steps);
-        pooled.scale.observe_square(pooled.z, t);
-        if (pooled.scale.refresh(t)) pooled.pool.refresh(pooled.scale.zero());
     }
     CHECK(pooled.pool.valid(1));
 }
@@ -169,8 +170,9 @@ void bears_extremes() {
             pooled.z[0] = value;
             pooled.z[1] = T(0);
             for (Pack<T>& sums : pooled.partial) sums = Pack<T>(T(0));
-            pooled.pool.evaluate(
-                Query<T>(), pooled.z, pooled.scale, [=](std::size_t) { return 1.0 / width; }, pooled.partial, true);
+            Query<T> q;
+            q.dense = pooled.z;
+            pooled.pool.evaluate(q, [=](std::size_t) { return 1.0 / width; }, pooled.partial, true);
             pooled.pool.step(steps);
             for (std::size_t i = 0; i < K; ++i) CHECK(std::isfinite(sum(pooled.partial[i])));
         }
@@ -234,7 +236,7 @@ TEST(feature_pool_limits) {
 
     static Pooled<float, 70, 0, 3, 3> none(1, true);
     CHECK(none.pool.tiles() == 0 && none.pool.valid(1) && none.pool.norm2(1) == 0.0);
-    none.pool.refresh(none.scale.zero());
+    none.pool.refresh(none.z);
     none.pool.step(steps);
     CHECK_EQUAL(sum(none.evaluate()[3]), 0);
 }

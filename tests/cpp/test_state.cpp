@@ -56,6 +56,7 @@ TEST(state_model_digest) {
         change(c);
         return model_digest("x", 8, c) != same;
     };
+    CHECK(model_digest("x", 8, base, 1) == same && model_digest("x", 8, base, 2) != same);
     CHECK(model_digest("y", 8, base) != same && model_digest("x", 4, base) != same);
     CHECK(differs([](Config& c) { ++c.features; }));
     CHECK(differs([](Config& c) { ++c.classes; }));

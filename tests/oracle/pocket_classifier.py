@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 3.0, 65536
+KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 3.0, 65535
 
 
 class PocketClassifier:
@@ -20,7 +20,8 @@ class PocketClassifier:
         self.owner = np.array([1 + j // lanes % self.owners for j in range(D)], dtype=int)
         self.rounds = self.mistakes = 0
         # columns
-        self.mean, self.variance, self.usual, self.centre, self.spread = np.zeros((5, d))
+        self.mean, self.deviation, self.usual, self.centre, self.spread = np.zeros((5, d))
+        self.n, self.beyond, self.unlike, self.last = np.zeros((4, d))
         self.stands_still = d >= 64  # between refreshes, what z is made with
         self.running_square = self.square = float(d)
         self.next_refresh, self.next_review = 1, 100
@@ -32,7 +33,8 @@ class PocketClassifier:
         self.w, self.A = np.full(K, 1 / K), RIDGE * np.eye(K)
         # change
         self.turned, self.reversal, self.surprise = False, 0.0, 0.0
-        self.turns = self.hurries = self.moves = self.clipped = self.limited = 0
+        self.log_weight = 0.0
+        self.turns = self.hurries = self.moves = self.clipped = self.limited = self.restarts = 0
         self.cumulative_loss = 0.0
 
     def count(self, i):
@@ -71,8 +73,7 @@ class PocketClassifier:
 
     def learn(self, x, y, w=1.0):
         """Learn a row of class y; answer the decision from before: one number for two classes, else one for each."""
-        deviation = np.sqrt(np.where(self.spread > 0, self.spread, np.inf))
-        z = 2 * np.arcsinh((x - self.centre) / deviation / 2)
+        z = 2 * np.arcsinh((x - self.centre) / np.where(self.spread > 0, self.spread, np.inf) / 2)
         waves = self.waves(z)
         s = self.experts(z, waves)
         F = self.w @ s
@@ -84,42 +85,44 @@ class PocketClassifier:
         target = 1 - y if self.turned else y
         loss, slope = self.lesson(F, target)
         self.cumulative_loss += w * loss
-        self.teach_experts(z, waves, s, F, target, w)
-        u = w * s @ slope
-        u = u * 1e5 / max(1e5, np.abs(u).max())
-        self.A = KEEP * self.A + (1 - KEEP) * RIDGE * np.eye(self.K) + np.outer(u, u)
-        self.w = self.w - np.linalg.solve(self.A, u)
-        self.watch(F, target, w, loss)
+        self.log_weight += (math.log(w) - self.log_weight) / min(self.rounds, 4096)
+        c = min(math.exp(math.log(w) - self.log_weight), 16, self.rounds)  # how many times the row counts
+        self.teach_experts(z, waves, s, F, target, c)
+        u = s @ slope
+        self.A = KEEP * self.A + (1 - KEEP) * RIDGE * np.eye(self.K) + c * np.outer(u, u)
+        self.w = self.w - c * np.linalg.solve(self.A, u)
+        self.watch(F, target, c, loss)
         self.observe(x, z)
         if self.owners > 1 and self.rounds >= self.next_review:
             self.review()
         return answer
 
-    def teach_experts(self, z, waves, s, F, y, w):
+    def teach_experts(self, z, waves, s, F, y, c):
         steps = np.zeros((self.K, self.R))
         for i in range(self.K):
             self.loss[i] += (self.lesson(s[i], y)[0] - self.loss[i]) / min(self.rounds, 1000)
-            g = w * self.lesson(0.7 * s[i] + 0.3 * F, y)[1]
-            self.squares[i] += g @ g
+            g = self.lesson(0.7 * s[i] + 0.3 * F, y)[1]
+            whole = self.squares[i] + c**2 * g @ g
             if i == 0:
-                self.a_squares = self.a_squares + (g @ g) * z**2
-                self.a -= 0.1 * np.outer(g, z / np.sqrt(self.a_squares))
-                self.bias -= 0.1 * g / math.sqrt(self.squares[0])
+                self.a -= 0.1 * c * np.outer(g, z / np.sqrt(self.a_squares + c**2 * (g @ g) * z**2))
+                self.a_squares = self.a_squares + c * (g @ g) * z**2
+                self.bias -= 0.1 * c * g / math.sqrt(whole)
             elif self.count(i) > 0:
                 n = self.count(i)
-                steps[i] = 0.5 * math.sqrt(min(n, 2048)) / n / math.sqrt(self.squares[i]) * g
+                steps[i] = 0.5 * math.sqrt(min(n, 2048)) / n / math.sqrt(whole) * c * g
+            self.squares[i] += c * g @ g
         self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
         self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
 
-    def watch(self, F, y, w, loss):
+    def watch(self, F, y, c, loss):
         if self.R == 1:
-            margin = w * (F[0] if y == 1 else -F[0])
+            margin = c * (F[0] if y == 1 else -F[0])
             self.reversal = max(self.reversal - min(max(margin, -2), 2), 0)
             if self.reversal > 20:
                 self.turned, self.reversal, self.surprise = not self.turned, 0.0, 0.0
                 self.turns += 1
                 return
-        self.surprise = max(self.surprise + min(w * (loss - self.lesson(0.5 * F, y)[0]), 1), 0)
+        self.surprise = max(self.surprise + min(c * (loss - self.lesson(0.5 * F, y)[0]), 1), 0)
         if self.surprise > 12:
             self.surprise = 0.0
             self.A = 0.02 * self.A + 0.98 * RIDGE * np.eye(self.K)
@@ -129,23 +132,47 @@ class PocketClassifier:
 
     def observe(self, x, z):
         """Columns and the scale of the rows, up to and with this one."""
-        share = 1 / min(self.rounds, WINDOW)
-        size = np.abs(x - self.mean)
-        step = 1 / 8 if self.rounds < 64 else 1 / 64
-        moved = np.where(self.usual == 0, size, self.usual * np.where(size > self.usual, 1 + step, 1 - step))
-        usual = np.where((x == 0) | (size == 0), self.usual, moved)
-        limit = 32 * np.maximum(usual, self.usual)
-        self.usual, self.limited = usual, self.limited + int(np.sum(size > limit))
+        size, jump, old = np.abs(x - self.mean), np.abs(x - self.mean - self.last), self.n >= 32
+        self.last = x - self.mean
+        self.n = np.minimum(self.n + 1, WINDOW)
+        step = np.clip(16 / self.n, 1 / 256, 1 / 8)
+        moved = np.where(self.usual == 0, jump, self.usual * np.where(jump > self.usual, 1 + step, 1 - step))
+        usual = np.where((x == 0) | (jump == 0), self.usual, moved)
+        limit = np.maximum(24 * np.maximum(usual, self.usual), 4 * self.deviation)
         away = np.clip(x - self.mean, -limit, limit)
-        self.mean = self.mean + share * away
-        self.variance = self.variance + share * ((1 - share) * away**2 - self.variance)
-        self.running_square += (z @ z - self.running_square) / min(self.rounds + 10, WINDOW)
+        self.limited += int(np.sum(size > limit))
+        # tests for another unit or level
+        ratio = np.where(
+            self.deviation > 0, size / np.where(self.deviation > 0, self.deviation, 1), np.where(size > 0, 4, 0)
+        )
+        ratio = np.minimum(ratio, 4)
+        self.beyond = np.where(old, np.maximum(self.beyond + ratio**2 - 4, 0), 0)
+        large, small = jump > 8 * self.usual, jump < self.usual / 4
+        calmer = np.sign(self.unlike) * np.maximum(np.abs(self.unlike) - 1, 0)
+        counted = np.where(
+            large, np.maximum(self.unlike, 0) + 1, np.where(small, np.minimum(self.unlike, 0) - 1, calmer)
+        )
+        self.unlike = np.where(old, np.where(x == 0, self.unlike, counted), 0)
+        # moments
+        self.usual, self.mean = usual, self.mean + away / self.n
+        self.deviation = np.sqrt((1 - 1 / self.n) * (self.deviation**2 + away**2 / self.n))
+        anew = (self.n == 1) | (self.beyond >= 1024) | (np.abs(self.unlike) >= 48)
+        self.restarts += int(np.sum(anew & (self.n > 1)))
+        self.mean, self.n = np.where(anew, x, self.mean), np.where(anew, 1, self.n)
+        self.deviation, self.usual, self.beyond, self.unlike, self.last = np.where(
+            anew, 0, [self.deviation, self.usual, self.beyond, self.unlike, self.last]
+        )
+        before = self.running_square
+        square = before + (min(z @ z, 16 * before) - before) / min(self.rounds + 10, WINDOW)
+        self.running_square = max(square, 1e-3)
+        moved = np.maximum(np.abs(self.mean - self.centre), np.abs(self.deviation - self.spread)) > self.deviation / 4
         if self.rounds >= self.next_refresh:
             self.next_refresh = self.rounds + 1 + min(self.rounds, WINDOW) // 16
             self.square = self.running_square
-            self.centre, self.spread = self.mean, self.variance
+            moved = np.ones_like(moved)
         if not self.stands_still:
-            self.centre, self.spread = self.mean, self.variance
+            moved = np.ones_like(moved)
+        self.centre, self.spread = np.where(moved, [self.mean, self.deviation], [self.centre, self.spread])
 
     def review(self):
         """Tiles go to the owners whose widths, their own and the next, predict best."""

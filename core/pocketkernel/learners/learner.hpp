@@ -79,6 +79,10 @@ class Learner {
     }
 
     static constexpr bool multiclass = false;
+    static constexpr std::uint32_t revision = 1;  // of the state's meaning
+    static constexpr bool reads_rows = false;     // whether `score` takes a Row, else a Query of the workspace
+    // The largest value of a row.
+    static double largest_value(Storage storage) { return value_limit<T>(storage); }
 
     // What kernel i says by itself, after `score` with this workspace.
     double kernel_score(const Workspace<T>& work, std::size_t i) const { return work.values[i]; }
@@ -222,13 +226,18 @@ template <class L>
     return Status::ok;
 }
 
+// What its states say they belong to.
+template <class L>
+std::uint64_t digest_of(const L& learner, std::uint32_t revision = L::revision) {
+    return model_digest(L::name, sizeof(typename L::Element), learner.config(), revision);
+}
+
 // Writes exactly state_bytes(learner) bytes.
 template <class L>
 void save(const L& learner, unsigned char* to) {
     Digest digest;
     digest.add_bytes(learner.state(), learner.state_bytes_);
-    const StateHeader header{StateHeader::the_magic, StateHeader::the_version,
-                             model_digest(L::name, sizeof(typename L::Element), learner.config()), learner.state_bytes_,
+    const StateHeader header{StateHeader::the_magic, StateHeader::the_version, digest_of(learner), learner.state_bytes_,
                              digest.value()};
     std::memcpy(to, &header, sizeof header);
     std::memcpy(to + sizeof header, learner.state(), learner.state_bytes_);
@@ -244,8 +253,9 @@ template <class L>
     if (header.magic != StateHeader::the_magic) return Status::state_foreign;
     if (header.version > StateHeader::the_version) return Status::state_newer;
     if (header.version != StateHeader::the_version) return Status::state_foreign;
-    if (header.model != model_digest(L::name, sizeof(typename L::Element), learner.config()))
-        return Status::state_other_model;
+    for (std::uint32_t revision = 1; revision < L::revision; ++revision)
+        if (header.model == digest_of(learner, revision)) return Status::state_older;
+    if (header.model != digest_of(learner)) return Status::state_other_model;
     if (header.size != learner.state_bytes_ || size != state_bytes(learner)) return Status::state_wrong_size;
     Digest digest;
     digest.add_bytes(from + sizeof header, learner.state_bytes_);

@@ -14,6 +14,7 @@
 // units of the data's own scale, the root of the mean |z|^2. budget is D, the frequencies of all widths together.
 #pragma once
 
+#include "../column_scale.hpp"
 #include "../feature_pool.hpp"
 #include "../newton_mixture.hpp"
 #include "learner.hpp"
@@ -25,6 +26,7 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
+    static constexpr std::uint32_t revision = 2;  // 1 had neither columns that start again nor relative weights
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -72,8 +74,12 @@ class PocketClassifier : public Learner<T> {
     // A linear model alone has none, whatever the budget.
     double frequency(std::size_t j, std::size_t k) const { return K_ > 1 ? pool_.frequency(j, k) : 0.0; }
 
-    void score(const Query<T>& x, Workspace<T>& work, double* F) const {
-        evaluate(x, work, false);
+    static constexpr bool reads_rows = true;  // by itself: a row is scaled in double precision before it is rounded
+    static double largest_value(Storage) { return ColumnScale<T>::value_limit; }
+
+    template <class U>
+    void score(const Row<U>& row, Workspace<T>& work, double* F) const {
+        evaluate(scale_.read(row, work.query), work, false);
         mix(work, F);
         answer(F);
     }
@@ -81,25 +87,25 @@ class PocketClassifier : public Learner<T> {
     // The scores of all classes, made before it learned, are left in F.
     template <class U>
     void learn(const Row<U>& row, std::size_t y, double weight, double* F) {
-        const Query<T> x = work_.query.read(row);
+        if (weight == 0.0) return score(row, work_, F);
         const std::uint64_t rounds = common_->tally.rounds + 1;
-        evaluate(x, work_, true);
+        evaluate(scale_.learn(row, work_.query), work_, true);
         mix(work_, F);
         for (std::size_t r = 0; r < R_; ++r) f()[r] = F[r];
         answer(F);
-        if (weight == 0.0) return;
         const std::size_t target = course_->turned ? 1 - y : y;
         const double loss = lesson(f(), target, slope());
         this->record(largest(F, config_.classes) != y, weight * loss);
-        teach_experts(target, weight, rounds);
-        teach_mixture(weight);
-        watch(target, weight, loss);
+        const double times = relative(weight, rounds);
+        teach_experts(target, times, rounds);
+        teach_mixture(times);
+        watch(target, times, loss);
         scale_.observe_square(work_.query.row(), rounds);
-        spread(work_.query.read(row), work_.query.row());
-        scale_.observe(work_.query.row(), rounds);
         if (scale_.refresh(rounds)) {
             pool_.refresh(scale_.zero());
             measure();
+        } else {
+            scale_.refresh_moved([&](std::size_t k, T change) { pool_.refresh_column(k, change); });
         }
         if (owners() > 1 && rounds >= course_->next_review) review(rounds);
     }
@@ -112,17 +118,24 @@ class PocketClassifier : public Learner<T> {
         return {weight, std::sqrt(norm2(i)), 0.0, frequencies(i), 0, 0, 0};
     }
 
+    // Whether every number is within what arithmetic bears: far beyond what any stream leads to, far below what
+    // overflows.
     bool valid() const {
-        constexpr double infinity = std::numeric_limits<double>::infinity();
-        bool good = this->common_valid() && mixture_.valid() && scale_.valid() && linear_.finite() &&
-                    pool_.valid(owners()) && course_->reversal >= 0.0 && course_->reversal < infinity &&
-                    course_->surprise >= 0.0 && course_->surprise < infinity && course_->turned <= (R_ == 1);
-        for (std::size_t r = 0; r < R_; ++r) good = good && absolute(bias_[r]) < infinity;
-        for (std::size_t k = 0; k < config_.features; ++k) good = good && squares()[k] >= T(1);
+        const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
+        bool good = this->common_valid() && mixture_.valid() && scale_.valid() && pool_.valid(owners()) &&
+                    within(course_->reversal, 0.0, 100.0) && within(course_->surprise, 0.0, 100.0) &&
+                    within(course_->log_weight, -800.0, 30.0) && course_->turned <= (R_ == 1);
+        for (std::size_t r = 0; r < R_; ++r) {
+            good = good && within(bias_[r], -beyond_all, beyond_all);
+            for (std::size_t k = 0; k < config_.features; ++k)
+                good = good && within(static_cast<double>(linear_.of(r)[k]), -beyond_all, beyond_all);
+        }
+        for (std::size_t k = 0; k < config_.features; ++k)
+            good = good && within(static_cast<double>(squares()[k]), 1.0, beyond_all * beyond_all);
         for (std::size_t i = 0; i < K_; ++i)
-            good = good && experts_[i].squares >= 1.0 && experts_[i].squares < infinity && experts_[i].loss >= 0.0 &&
-                   experts_[i].loss < infinity && experts_[i].tiles == pool_.tiles_of(i) &&
-                   absolute(experts_[i].inverse_width) < infinity;
+            good = good && within(experts_[i].squares, 1.0, beyond_all * beyond_all) &&
+                   within(experts_[i].loss, 0.0, beyond_all) && experts_[i].tiles == pool_.tiles_of(i) &&
+                   experts_[i].inverse_width == inverse_width(i);
         return good;
     }
 
@@ -133,8 +146,10 @@ class PocketClassifier : public Learner<T> {
     using Learner<T>::work_;
 
     static constexpr double rate_of_linear = 0.1, rate_of_waves = 0.5, most = 8.0, share_of_mixture = 0.3;
+    static constexpr double memory_of_weights = 4096.0, most_times = 16.0;
     static constexpr std::uint64_t memory_of_loss = 1000, first_review = 100, longest_pause = 4096;
     static constexpr std::size_t sparse_from = 64;
+    static constexpr double beyond_all = 1e12;
 
     struct Expert {
         double squares;        // 1 + sum of g_i^2; of the linear one, for its bias
@@ -145,6 +160,7 @@ class PocketClassifier : public Learner<T> {
 
     struct Course {
         typename ColumnScale<T>::Pace pace;
+        double log_weight;          // mean logarithm of the last rows' weights
         double reversal, surprise;  // evidence that the stream has changed, see `watch`
         std::uint64_t next_review;
         std::uint64_t turned;  // 1 if the two classes have changed places
@@ -163,25 +179,13 @@ class PocketClassifier : public Learner<T> {
 
     // ---- scores -----------------------------------------------------------------------------------------------------
 
-    // The row as the caller gave it, dense, in place of z.
-    void spread(const Query<T>& x, T* row) const {
-        if (!x.sparse) return;  // it is there already
-        std::memset(row, 0, config_.features * sizeof(T));
-        for (std::size_t n = 0; n < x.nonzeros; ++n) row[x.columns[n]] = x.values[n];
-    }
-
-    // Turns the row into z, and leaves s_ir in work.values[iR + r].
-    void evaluate(const Query<T>& x, Workspace<T>& work, bool to_learn) const {
-        T* z = work.query.row();
-        if (x.sparse)
-            scale_.apply(x, z);
-        else
-            scale_.apply(z);
+    // Leaves s_ir in work.values[iR + r].
+    void evaluate(const Query<T>& z, Workspace<T>& work, bool to_learn) const {
         for (std::size_t n = 0; n < K_ * R_; ++n) work.partial[n] = Pack<T>(T(0));
         for (std::size_t r = 0; r < R_; ++r)
             for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile)
-                work.partial[r] += linear_.pack(r, tile) * Pack<T>::load(z + tile * lanes_of<T>);
-        pool_.evaluate(x, z, scale_, [&](std::size_t i) { return experts_[i].inverse_width; }, work.partial, to_learn);
+                work.partial[r] += linear_.pack(r, tile) * Pack<T>::load(z.dense + tile * lanes_of<T>);
+        pool_.evaluate(z, [&](std::size_t i) { return experts_[i].inverse_width; }, work.partial, to_learn);
         for (std::size_t n = 0; n < K_ * R_; ++n) {
             const double s = sum(work.partial[n]) + (n < R_ ? bias_[n] : 0.0);
             work.values[n] = larger(-most, smaller(most, s));
@@ -202,6 +206,19 @@ class PocketClassifier : public Learner<T> {
         F[1] = half;
     }
 
+    // ---- weights ----------------------------------------------------------------------------------------------------
+
+    // How many times a row counts: its weight over the geometric mean of the last ones', at most 16 and at most as all
+    // rows so far. One unit of weight is like another, and no single row, however heavy, moves the mean or the
+    // accumulators for long.
+    double relative(double weight, std::uint64_t rounds) {
+        const double recent = smaller(static_cast<double>(rounds), memory_of_weights);
+        const double log = weight == 1.0 ? 0.0 : logarithm(weight);
+        course_->log_weight += (log - course_->log_weight) / recent;
+        return smaller(exponential(smaller(log - course_->log_weight, 5.0)),
+                       smaller(most_times, static_cast<double>(rounds)));
+    }
+
     // ---- lessons ----------------------------------------------------------------------------------------------------
 
     // The loss of R scores, and its slopes.
@@ -218,7 +235,9 @@ class PocketClassifier : public Learner<T> {
         return logarithm(total) + (most_score - scores[y]);
     }
 
-    void teach_experts(std::size_t y, double weight, std::uint64_t rounds) {
+    // A step allows for the row's whole slope, so that none is longer than a row's of weight 1 could be; what stays in
+    // the accumulators is as if the row had come that many times.
+    void teach_experts(std::size_t y, double times, std::uint64_t rounds) {
         const double recent = static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
         for (std::size_t i = 0; i < K_; ++i) {
             const double* s = work_.values + i * R_;
@@ -228,13 +247,12 @@ class PocketClassifier : public Learner<T> {
                 blend()[r] = (1.0 - share_of_mixture) * s[r] + share_of_mixture * f()[r];
             lesson(blend(), y, g);
             double square = 0.0;
-            for (std::size_t r = 0; r < R_; ++r) {
-                g[r] *= weight;
-                square += g[r] * g[r];
-            }
-            experts_[i].squares += square;
-            if (i == 0) step_linear(g, square);
-            const double step = step_of_waves(frequencies(i)) / std::sqrt(experts_[i].squares);
+            for (std::size_t r = 0; r < R_; ++r) square += g[r] * g[r];
+            const double whole = experts_[i].squares + times * times * square;
+            experts_[i].squares += times * square;
+            for (std::size_t r = 0; r < R_; ++r) g[r] *= times;
+            if (i == 0) step_linear(g, times * times * square, times * square, whole);
+            const double step = step_of_waves(frequencies(i)) / std::sqrt(whole);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= step;
         }
         pool_.step(scratch_);
@@ -248,28 +266,28 @@ class PocketClassifier : public Learner<T> {
         return rate_of_waves * std::sqrt(smaller(n, 2048.0)) / n;
     }
 
-    void step_linear(const double* g, double square) {
+    void step_linear(const double* g, double square, double kept, double whole) {
         const T* z = work_.query.row();
-        const Pack<T> more(static_cast<T>(square));
+        const Pack<T> more(static_cast<T>(square)), stays(static_cast<T>(kept));
         for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile) {
-            const Pack<T> x = Pack<T>::load(z + tile * lanes_of<T>);
-            const Pack<T> total = linear_.pack(R_, tile) + more * (x * x);
-            total.store(squares() + tile * lanes_of<T>);
+            const Pack<T> x = Pack<T>::load(z + tile * lanes_of<T>), before = linear_.pack(R_, tile);
+            const Pack<T> total = before + more * (x * x);
+            (before + stays * (x * x)).store(squares() + tile * lanes_of<T>);
             const Pack<T> step =
                 Pack<T>(static_cast<T>(rate_of_linear)) * x / square_root(larger(total, Pack<T>(T(1))));
             for (std::size_t r = 0; r < R_; ++r)
                 (linear_.pack(r, tile) - step * Pack<T>(static_cast<T>(g[r])))
                     .store(linear_.of(r) + tile * lanes_of<T>);
         }
-        for (std::size_t r = 0; r < R_; ++r) bias_[r] -= rate_of_linear * g[r] / std::sqrt(experts_[0].squares);
+        for (std::size_t r = 0; r < R_; ++r) bias_[r] -= rate_of_linear * g[r] / std::sqrt(whole);
     }
 
-    void teach_mixture(double weight) {
+    void teach_mixture(double times) {
         for (std::size_t i = 0; i < K_; ++i) {
             u()[i] = 0.0;
-            for (std::size_t r = 0; r < R_; ++r) u()[i] += weight * slope()[r] * work_.values[i * R_ + r];
+            for (std::size_t r = 0; r < R_; ++r) u()[i] += slope()[r] * work_.values[i * R_ + r];
         }
-        mixture_.update(u(), u() + K_);
+        mixture_.update(u(), times, u() + K_);
     }
 
     // ---- change -----------------------------------------------------------------------------------------------------
@@ -277,9 +295,9 @@ class PocketClassifier : public Learner<T> {
     // Two running likelihood ratios against the mixture: of the classes having changed places, and of half as much
     // confidence. While the mixture is right about its probabilities, the chance that one of them passes e^h within T
     // rows is at most T e^-h. A row counts by its weight but adds at most 2 and 1, so that no single one decides.
-    void watch(std::size_t y, double weight, double loss) {
+    void watch(std::size_t y, double times, double loss) {
         if (R_ == 1) {
-            const double margin = weight * (y == 1 ? f()[0] : -f()[0]);
+            const double margin = times * (y == 1 ? f()[0] : -f()[0]);
             course_->reversal = larger(course_->reversal - larger(-2.0, smaller(2.0, margin)), 0.0);
             if (course_->reversal > 20.0) {
                 course_->turned = 1 - course_->turned;
@@ -288,7 +306,7 @@ class PocketClassifier : public Learner<T> {
             }
         }
         for (std::size_t r = 0; r < R_; ++r) blend()[r] = 0.5 * f()[r];
-        const double relief = weight * (loss - lesson(blend(), y, slope()));
+        const double relief = times * (loss - lesson(blend(), y, slope()));
         course_->surprise = larger(course_->surprise + smaller(relief, 1.0), 0.0);
         if (course_->surprise > 12.0) {
             course_->surprise = 0.0;
@@ -307,8 +325,10 @@ class PocketClassifier : public Learner<T> {
     // ---- memory -----------------------------------------------------------------------------------------------------
 
     void measure() {
-        const double unit = std::sqrt(scale_.square());
-        for (std::size_t i = 1; i < K_; ++i) experts_[i].inverse_width = 1.0 / (config_.kernels[i].parameter * unit);
+        for (std::size_t i = 0; i < K_; ++i) experts_[i].inverse_width = inverse_width(i);
+    }
+    double inverse_width(std::size_t i) const {
+        return i > 0 ? 1.0 / (config_.kernels[i].parameter * std::sqrt(scale_.square())) : 0.0;
     }
 
     // A width that owns tiles serves the next one too, so the last one needs none of its own.
