@@ -681,6 +681,9 @@ int fill_row(const nb::dict& columns, const nb::dict& shared, const nb::dict& fe
         const bool own = column != nullptr;
         if (!own && !PyErr_Occurred()) column = PyDict_GetItemWithError(shared.ptr(), name);
         const Py_ssize_t k = column ? PyLong_AsSsize_t(column) : 0;
+        // Whatever else can be made a float (a duration, an array of one number) is looked at more closely elsewhere;
+        // and its __float__ could change the dict under our hands.
+        if (!PyFloat_Check(value) && !PyLong_Check(value)) return -1;
         const double number = column ? PyFloat_AsDouble(value) : 0.0;
         if (!column || PyErr_Occurred()) {
             PyErr_Clear();

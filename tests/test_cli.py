@@ -130,7 +130,7 @@ def test_configuration(tmp_path, capsys):
         ("[run]\nmemroy = 3\n", "memroy"),
         ("[rnu]\nmemory = 3\n", "rnu is unknown"),
         ("memory = 3\n", "memory is unknown"),
-        ("[run\n", "is no TOML"),
+        ("[run\n", "is not valid TOML"),
         ('[run]\nbudget = "many"\n', "many"),
     ],
 )

@@ -246,7 +246,7 @@ def test_an_interrupt_while_a_pipe_waits(tmp_path):
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130
-        assert process.stderr.read() == b""
+        assert process.stderr.read() == b"pocketkernel: interrupted.\n"
 
 
 # ---- as a library ---------------------------------------------------------------------------------------------------

@@ -805,7 +805,8 @@ def test_items_of_no_size(dtype):
     ("classes", "words"),
     [
         ([], "is not a list of labels"),
-        ([None, 1], "not of one type"),
+        ([None, 1], "has no label in row 0"),
+        (["a", 1], "not of one type"),
         ([0.0, math.nan], "is not a list of labels"),
         ([[0, 1]], "is not a list of labels"),
         ([1], "only one class"),

@@ -419,7 +419,7 @@ def test_pocket_classifier_with_constant_columns(C):
 def test_pocket_classifier_with_columns_of_any_size():
     X, y = columns_of_any_size()
     reference = compare_pockets(X, y, 2, "16KiB")
-    assert np.ptp(np.log10(reference.spread)) > 20
+    assert np.ptp(np.log10(reference.spread)) > 10
 
 
 @pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
@@ -433,4 +433,4 @@ def test_pocket_classifier_when_units_and_levels_change(as_csr):
         X[:, 4] *= np.arange(2000) % 4 == 0
         X[1000:, 4] *= 1e5
         reference = compare_pockets(X, classes_of(X, y, 2), 2, "16KiB" if d == 5 else "48KiB", as_csr)
-        assert reference.restarts >= 5
+        assert reference.restarts >= 4

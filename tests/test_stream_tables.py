@@ -5,6 +5,7 @@ import io
 import json
 import pickle
 import sys
+import time
 from unittest import mock
 
 import numpy as np
@@ -436,3 +437,65 @@ def test_without_pyarrow(tmp_path, monkeypatch):
 def test_options(options, message):
     with pytest.raises(ValueError, match=message):
         read(b"a,label\n1,2\n", **options)
+
+
+# ---- many columns ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["numbers", "text", "jsonl"])
+def test_time_is_linear_in_columns(tmp_path, kind):
+    """Ratios of CPU time, so that a busy machine does not matter: 8 if it is linear, 64 if it is quadratic."""
+
+    def seconds(width):
+        names = [f"column{k}" for k in range(width)]
+        path = tmp_path / f"{width}.{'jsonl' if kind == 'jsonl' else 'csv'}"
+        if kind == "jsonl":
+            lines = [json.dumps(dict.fromkeys(names, 0.5) | {"label": label}) for label in (0, 1)]
+        else:
+            value = "0.5" if kind == "numbers" else "red"
+            lines = [",".join([*names, "label"])] + [",".join([value] * width + [label]) for label in "01"]
+        path.write_text("\n".join(lines) + "\n")
+        began = time.process_time()
+        stream = open_stream(path, categorical="auto", max_categories=1)
+        assert sum(len(block) for block in stream.blocks()) == 2
+        assert stream.n_features == width
+        again = open_stream(path, encoding=stream.encoding.to_dict(), label=False)
+        assert sum(len(block) for block in again.blocks()) == 2
+        return time.process_time() - began
+
+    seconds(1000)
+    assert min(seconds(16_000) for _ in range(2)) < 28 * seconds(2000)
+
+
+@pytest.mark.parametrize("option", ["max_categories", "hash_width"])
+def test_categories_are_bounded(tmp_path, option):
+    (tmp_path / "a.csv").write_text("colour,label\nred,1\nblue,0\n")
+    for number in (65_537, 10**9):
+        with pytest.raises(ValueError, match=f"{option}={number} is too large: use at most 65,536"):
+            open_stream(tmp_path / "a.csv", categorical=["colour"], **{option: number})
+    stream = open_stream(tmp_path / "a.csv", categorical=["colour"], max_categories=65_536, hash_width=65_536)
+    assert next(stream.blocks()).X.shape == (2, 131_072)
+
+
+def test_rows_that_become_wide_are_encoded_in_parts(tmp_path, monkeypatch):
+    lines = [f"{k},{'' if k % 7 == 3 else k % 5},{k % 2}" for k in range(200)]
+    (tmp_path / "a.csv").write_text("x,colour,label\n" + "\n".join(lines) + "\n")
+    options = {"categorical": ["colour"], "on_error": "skip", "block": 64}
+    whole = open_stream(tmp_path / "a.csv", **options)
+    expected = gather(whole.blocks())
+    monkeypatch.setattr("pocketkernel.stream.reader.NUMBERS", 1000)
+    parts = open_stream(tmp_path / "a.csv", **options)
+    found = list(parts.blocks())
+    assert {len(block) for block in found[:-1]} == {1000 // 33}
+    np.testing.assert_array_equal(gather(found).X, expected.X)
+    assert list(map(str, parts.skipped.reports)) == list(map(str, whole.skipped.reports))
+    assert parts.skipped.count == whole.skipped.count == 29
+
+
+def test_wide_rows_are_bounded(tmp_path):
+    names = [f"colour{k}" for k in range(16)]
+    (tmp_path / "a.csv").write_text(",".join([*names, "label"]) + "\n" + ",".join(["red"] * 16 + ["1"]) + "\n")
+    with pytest.raises(ValueError, match="rows of 1,048,576 places, more than 1,000,000"):
+        open_stream(tmp_path / "a.csv", categorical=names, max_categories=65_536)
+    stream = open_stream(tmp_path / "a.csv", categorical=names, max_categories=60_000, block=10**6)
+    assert stream.block == (1 << 25) // 960_000, "a block takes at most 256 MiB"

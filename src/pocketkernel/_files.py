@@ -49,9 +49,14 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError) and error.errno is not None:  # a full disk does not say whose file it cut short
-            raise OSError(error.errno, os.strerror(error.errno), os.fspath(path)) from error
-        raise
+        raise named(error, path) from error
+
+
+def named(error: BaseException, path: str | os.PathLike[str]) -> BaseException:
+    """The error of a system with the name of the file: a full disk does not say whose file it cut short."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return OSError(error.errno, os.strerror(error.errno), os.fspath(path))
+    return error
 
 
 def _settle(folder: Path) -> None:
@@ -61,5 +66,8 @@ def _settle(folder: Path) -> None:
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems sync no folders
+            raise
     finally:
         os.close(opened)

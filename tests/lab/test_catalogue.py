@@ -1,11 +1,14 @@
 """The catalogue of data sets: local copies, and downloads from a server that misbehaves."""
 
 import bz2
+import hashlib
 import lzma
 import os
 import re
 import threading
+import zlib
 from dataclasses import replace
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -19,6 +22,13 @@ from pocketkernel.lab.catalogue.download import DownloadError, download
 DATA = Path(os.environ.get("POCKETKERNEL_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 
 
+VERSIONS = {
+    "ETag": lambda body: f'"{zlib.crc32(body):x}"',
+    "Last-Modified": lambda body: formatdate(zlib.crc32(body), usegmt=True),
+    "none": lambda _: None,
+}
+
+
 class Server(ThreadingHTTPServer):
     """Serves `files`; `breaks` is how many answers still end after half of what they promise."""
 
@@ -26,6 +36,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files, self.asked = {}, []
         self.breaks, self.ranges, self.refuse = 0, True, 0
+        self.versions, self.heeds_if_range, self.if_range = "ETag", True, []
         self.url = f"http://127.0.0.1:{self.server_port}/"
 
 
@@ -41,7 +52,10 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(404)
             return
         body, start = server.files[name], 0
-        if range_ and server.ranges:
+        version = VERSIONS[server.versions](body)
+        server.if_range.append(self.headers.get("If-Range"))
+        same = not server.heeds_if_range or self.headers.get("If-Range") in (None, version)
+        if range_ and server.ranges and same:
             start = int(re.fullmatch(r"bytes=(\d+)-", range_)[1])
             if start >= len(body):
                 self.send_response(416)
@@ -52,6 +66,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
         else:
             self.send_response(200)
+        if version:
+            self.send_header(server.versions, version)
         rest = body[start:]
         self.send_header("Content-Length", str(len(rest)))
         self.end_headers()
@@ -95,6 +111,25 @@ def test_a_whole_download(server, tmp_path):
     assert server.asked == [("x", None)]
 
 
+@pytest.mark.parametrize("kind", ["ETag", "Last-Modified"])
+@pytest.mark.parametrize("heeds", [True, False])
+def test_a_file_that_changes_between_two_attempts_is_not_joined(server, tmp_path, kind, heeds):
+    server.files["x"], server.breaks, server.versions, server.heeds_if_range = BODY, 1, kind, heeds
+    with pytest.raises(DownloadError, match="kept in"):
+        download(server.url + "x", tmp_path / "x", attempts=1)
+    changed = np.random.default_rng(1).bytes(len(BODY))
+    server.files["x"] = changed
+    assert download(server.url + "x", tmp_path / "x", wait=0.001).read_bytes() == changed
+    assert server.if_range[:2] == [None, VERSIONS[kind](BODY)]
+    assert [file.name for file in tmp_path.iterdir()] == ["x"]
+
+
+def test_without_a_version_a_download_begins_anew(server, tmp_path):
+    server.files["x"], server.breaks, server.versions = BODY, 1, "none"
+    assert download(server.url + "x", tmp_path / "x", wait=0.001).read_bytes() == BODY
+    assert server.asked == [("x", None)] * 2
+
+
 @pytest.mark.parametrize("ranges", [True, False])
 def test_a_broken_connection(server, tmp_path, ranges):
     server.files["x"], server.breaks, server.ranges = BODY, 2, ranges
@@ -107,7 +142,7 @@ def test_going_on_at_another_time(server, tmp_path):
     server.files["x"], server.breaks = BODY, 1
     with pytest.raises(DownloadError, match=r"150000 bytes are kept in .*x\.part; try again"):
         download(server.url + "x", tmp_path / "x", attempts=1)
-    assert [file.name for file in tmp_path.iterdir()] == ["x.part"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["x.part", "x.part.tag"]
     assert download(server.url + "x", tmp_path / "x", attempts=1).read_bytes() == BODY
     assert server.asked[1:] == [("x", "bytes=150000-")]
 
@@ -256,6 +291,7 @@ def test_where_data_sets_are_looked_for(tmp_path, monkeypatch):
         assert catalogue.locate("tiny", places[0]).parent == place
     assert catalogue.locate("tiny").parent == places[1]
     assert catalogue.check("tiny").positives == 1
+    assert catalogue.check("tiny").sha256 == hashlib.sha256(b"+1 1:1\n-1 2:1\n").hexdigest()
     for text, problem in ((b"+1 1:1\n", "1 rows instead of 2"), (b"+1 1:1\n0 2:1\n", "labels are"), (b"x", "label")):
         (places[1] / "tiny.svm").write_bytes(text)
         with pytest.raises(DataError, match=problem):
@@ -290,3 +326,4 @@ def test_local_copies(name):
         pytest.skip(f"no {name}.svm.xz in {DATA}: set POCKETKERNEL_DATA")
     found = catalogue.check(name, DATA)
     assert found.features == CATALOGUE[name].features
+    assert found.sha256 == CATALOGUE[name].sha256

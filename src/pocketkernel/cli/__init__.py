@@ -5,24 +5,28 @@ import sys
 import threading
 import tomllib
 from collections.abc import Sequence
+from contextlib import redirect_stdout, suppress
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TextIO, cast
 
 import cyclopts
 
 from pocketkernel import __doc__ as summary
 from pocketkernel.cli import certify, demo, inspect, predict, run
-from pocketkernel.cli.errors import UsageError, describe, quietly
-from pocketkernel.cli.options import INPUT
+from pocketkernel.cli.errors import INTERRUPTED, WRONG_DATA, UsageError, describe, finish_output, quietly
+from pocketkernel.cli.options import HARMLESS, INPUT
+from pocketkernel.cli.show import Output
 from pocketkernel.evaluate.ahead import READER
 from pocketkernel.stream.files import STDIN
 
 VERBS: tuple[ModuleType, ...] = (run, predict, inspect, certify, demo)
 CONFIG = "pocketkernel.toml"
 EPILOGUE = f"""Defaults for the options are read from --config FILE, or else from {CONFIG} in this folder, if it is
-there. It has a table for each verb, such as `[run]` with `memory = "64KiB"`.
+there. It has a table for each verb, such as `[run]` with `memory = "64KiB"`. A file that is not given by --config may
+set how to read and to learn, but nothing that names a place to write to, such as out, or discards results, such as
+force.
 
 Exit codes: 0 done, 1 something is wrong with a file, 2 with the command, 130 interrupted."""
 
@@ -47,16 +51,22 @@ class Branch(NamedTuple):
 def main(argv: Sequence[str] | None = None, branches: Sequence[Branch] = ()) -> int:
     """Run the command line `argv`, or that of the process if it is None, and return the exit code."""
     tokens = list(sys.argv[1:] if argv is None else argv)
-    with quietly() as end:
-        path, tokens = _config_of(tokens)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (for the rest of the process)
+    if sys.stdout is None:
+        print("pocketkernel: standard output is closed.", file=sys.stderr)
+        return WRONG_DATA
+    with quietly() as end, redirect_stdout(cast(TextIO, Output(sys.stdout))):
+        path, is_given, tokens = _config_of(tokens)
         app = make_app(branches)
         tokens = [INPUT if token == STDIN else token for token in tokens]  # cyclopts takes - for an option
         if path is not None:
-            app.config = (cyclopts.config.Dict(_read(path, branches), source=str(path)),)
+            app.config = (cyclopts.config.Dict(_read(path, is_given, branches), source=str(path)),)
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
-    if end.error is not None:
-        message = describe(end.error)
-        if message:
+    finish_output(end)
+    message = "interrupted." if end.code == INTERRUPTED else describe(end.error) if end.error is not None else ""
+    if message:
+        with suppress(OSError):
             print(f"pocketkernel: {message}", file=sys.stderr)
     if argv is None and any(thread.name == READER for thread in threading.enumerate()):
         _leave(end.code)
@@ -91,29 +101,43 @@ def make_app(branches: Sequence[Branch] = ()) -> cyclopts.App:
     return app
 
 
-def _config_of(tokens: list[str]) -> tuple[Path | None, list[str]]:
-    """The configuration file, if there is one, and what else was given."""
+def _config_of(tokens: list[str]) -> tuple[Path | None, bool, list[str]]:
+    """The configuration file, if there is one; whether it was given or found; and what else was given."""
     for at, token in enumerate(tokens):
         if token == "--":
             break
         if token == "--config":
             if at + 1 == len(tokens):
                 raise UsageError("--config needs the name of a file.")
-            return Path(tokens[at + 1]), tokens[:at] + tokens[at + 2 :]
+            return Path(tokens[at + 1]), True, tokens[:at] + tokens[at + 2 :]
         if token.startswith("--config="):
-            return Path(token.partition("=")[2]), tokens[:at] + tokens[at + 1 :]
-    return (Path(CONFIG) if Path(CONFIG).is_file() else None), tokens
+            return Path(token.partition("=")[2]), True, tokens[:at] + tokens[at + 1 :]
+    return (Path(CONFIG) if Path(CONFIG).is_file() else None), False, tokens
 
 
-def _read(path: Path, branches: Sequence[Branch]) -> dict[str, Any]:
+def _read(path: Path, is_given: bool, branches: Sequence[Branch]) -> dict[str, Any]:
     try:
         config = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is no TOML: {error}.") from None
+        raise UsageError(f"{path} is not valid TOML: {error}.") from None
     except FileNotFoundError:
         raise UsageError(f"{path} does not exist.") from None
     verbs = [module.__name__.rpartition(".")[2] for module in VERBS] + [branch.name for branch in branches]
     for name, table in config.items():
         if name not in verbs or not isinstance(table, dict):
             raise UsageError(f"{path}: {name} is unknown: use a table for a verb, one of {', '.join(verbs)}.")
+        if not is_given:
+            _refuse_unsafe(path, name, table)
     return config
+
+
+def _refuse_unsafe(path: Path, verb: str, table: dict[str, Any]) -> None:
+    """A file that lies in the folder may come from anybody: it chooses how to learn, not where to write."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            _refuse_unsafe(path, f"{verb}.{name}", value)
+        elif name.replace("-", "_") not in HARMLESS:
+            raise UsageError(
+                f"{path}: [{verb}] {name} is not among the options that a file may set which is found in the folder: "
+                f"give --{name.replace('_', '-')} on the command line, or the file by --config {path}."
+            )

@@ -6,11 +6,11 @@ from typing import Any, Self
 
 from rich.console import Console
 from rich.live import Live
-from rich.markup import escape
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from pocketkernel.cli.show import escape
 from pocketkernel.evaluate import Progress, Run
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.memory import parse_bytes

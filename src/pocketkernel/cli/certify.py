@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter
 
-from pocketkernel.cli.show import print_json
+from pocketkernel.cli.show import print_json, say
 from pocketkernel.evaluate.pipeline import load_with_pipeline
 from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
 
@@ -51,7 +51,7 @@ def certify(
     if json:
         print_json({"file": str(file)} | certificate.to_dict())
     else:
-        print(certificate)
+        say(certificate)
 
 
 def tables_of(certificate: Any) -> list[Table]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import cyclopts
 
+from pocketkernel._files import named
+from pocketkernel._text import plain
 from pocketkernel.evaluate import RecordError, RunError
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import StreamError
@@ -44,8 +46,7 @@ def quietly() -> Iterator[End]:
         yield end
     except KeyboardInterrupt:
         end.code = INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has had enough, and nothing more can be written
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has had enough
         end.code = WRONG_DATA
     except UsageError as error:
         end.code, end.error = WRONG_COMMAND, error
@@ -53,6 +54,17 @@ def quietly() -> Iterator[End]:
         end.code, end.error = WRONG_DATA, error
     except _COMMAND as error:
         end.code, end.error = WRONG_COMMAND, error
+
+
+def finish_output(end: End) -> None:
+    """Write what is left for standard output, and note it if that fails: at exit it would be too late for a word."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more can be written
+        end.code = end.code or WRONG_DATA
+        if not isinstance(error, BrokenPipeError) and end.error is None:
+            end.error = named(error, "standard output")
 
 
 def describe(error: BaseException) -> str:
@@ -73,4 +85,4 @@ def describe(error: BaseException) -> str:
         ("horizon=N, or rows=N", "--set horizon=N, or --rows N"),
     ):
         text = text.replace(asked, option)
-    return text
+    return plain(text, kept="")

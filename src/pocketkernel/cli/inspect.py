@@ -5,12 +5,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from pocketkernel import model_file
 from pocketkernel.cli._watch import bar, promised_bytes
-from pocketkernel.cli.show import out, print_json
+from pocketkernel.cli.show import escape, out, print_json
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label

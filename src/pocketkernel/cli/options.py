@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token
@@ -68,9 +68,9 @@ class Reading:
         Names of the columns of a table without a header, or the keys to read from JSON lines (otherwise those that most
         of the first lines have).
     max_categories
-        So many categories of a column have a place of their own.
+        So many categories of a column have a place of their own; at most 65,536.
     hash_width
-        Places that further categories share by hashing; with 0 they share those of the first.
+        Places that further categories share by hashing, at most 65,536; with 0 they share those of the first.
     missing
         Without a value: stop, or take the mean so far and note it in a further column.
     on_error
@@ -176,6 +176,15 @@ class Learning:
             if name not in known:
                 raise UsageError(f"{name} is no parameter of {class_.__name__}, which has {', '.join(known)}.")
         return given
+
+
+HARMLESS = frozenset(
+    {field.name for class_ in (Reading, Learning) for field in fields(class_)}
+    | {"learner", "learners", "peers", "peer_rows", "scale", "permute", "permutations", "rows", "block", "checkpoint"}
+    | {"record_format", "json", "proba", "escape_formulas", "delta", "sample", "length", "kernel", "norm_bound"}
+    | {"landmarks", "data_sets", "budgets", "repetitions", "quick"}
+)
+"""Options that neither name a place to write to or to load from, nor discard anything."""
 
 
 def parts(given: Iterable[str] | None) -> list[str]:

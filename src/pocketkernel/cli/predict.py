@@ -5,7 +5,7 @@ import json as js
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -13,7 +13,9 @@ from typing import Annotated, Any, TextIO
 import numpy as np
 from cyclopts import Parameter
 
+from pocketkernel._files import named
 from pocketkernel._scores import labels_of
+from pocketkernel._text import json_plain, plain
 from pocketkernel.cli.options import File, Format, at_least, source_of
 from pocketkernel.evaluate.pipeline import load_with_pipeline
 from pocketkernel.evaluate.run import plain_label
@@ -29,6 +31,7 @@ def predict(
     delimiter: str | None = None,
     header: bool | None = None,
     block: Annotated[int, Parameter(validator=at_least(1))] = 4096,
+    escape_formulas: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Predict the labels of a file or a pipe, one line of CSV for each row: its label and its score.
@@ -54,6 +57,9 @@ def predict(
         Whether a table begins with names, if not as in the run.
     block
         Rows that are scored in one go.
+    escape_formulas
+        Put ' before labels that a spreadsheet would take for a formula: those that begin with =, +, -, @, a tab or a
+        newline and are no numbers. Use it if the labels come from somebody else and the CSV is opened in a spreadsheet.
     json
         Write one JSON document instead of CSV.
     """
@@ -70,7 +76,10 @@ def predict(
     stream = pipeline.open(source_of(files), block=block, format=format, delimiter=delimiter, header=header)
     blocks = (_answers(learner, X, proba) for X in pipeline.rows(stream))
     with _opened(out) as target:
-        (_write_json if json else _write_csv)(target, titles, blocks)
+        if json:
+            _write_json(target, titles, blocks)
+        else:
+            _write_csv(target, titles, blocks, _harmless if escape_formulas else str)
 
 
 def _answers(learner: Any, X: Any, proba: bool) -> tuple[list[str], list[list[float]]]:
@@ -81,11 +90,34 @@ def _answers(learner: Any, X: Any, proba: bool) -> tuple[list[str], list[list[fl
     return labels, np.reshape(numbers, (len(labels), -1)).tolist()
 
 
-def _write_csv(target: TextIO, titles: list[str], blocks: Iterator[tuple[list[str], list[list[float]]]]) -> None:
+def _write_csv(
+    target: TextIO,
+    titles: list[str],
+    blocks: Iterator[tuple[list[str], list[list[float]]]],
+    written: Callable[[str], str],
+) -> None:
     writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(["label", *titles])
+    shown = plain if target.isatty() else str
+    writer.writerow(["label", *(shown(title) for title in titles)])
     for labels, numbers in blocks:
-        writer.writerows([label, *map(repr, row)] for label, row in zip(labels, numbers, strict=True))
+        writer.writerows([shown(written(label)), *map(repr, row)] for label, row in zip(labels, numbers, strict=True))
+
+
+def _harmless(label: str) -> str:
+    """A label that no spreadsheet takes for a formula.
+
+    Examples
+    --------
+    >>> [_harmless(label) for label in ("yes", "-1", "=1+1", "-1+cmd")]
+    ['yes', '-1', "'=1+1", "'-1+cmd"]
+    """
+    if not label.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
+        return label
+    try:
+        float(label)
+    except ValueError:
+        return "'" + label
+    return label
 
 
 def _write_json(target: TextIO, titles: list[str], blocks: Iterator[tuple[list[str], list[list[float]]]]) -> None:
@@ -95,7 +127,7 @@ def _write_json(target: TextIO, titles: list[str], blocks: Iterator[tuple[list[s
     for labels, numbers in blocks:
         for label, row in zip(labels, numbers, strict=True):
             entry = {"label": label, **dict(zip(titles, row, strict=True))}
-            target.write((",\n" if rows else "\n") + js.dumps(entry, ensure_ascii=False))
+            target.write((",\n" if rows else "\n") + json_plain(js.dumps(entry, ensure_ascii=False)))
             rows += 1
     target.write(f'\n], "rows": {rows}}}\n')
 
@@ -107,15 +139,18 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
         sys.stdout.flush()
         return
     if path.exists() and not path.is_file():  # a device or a pipe, which takes what comes
-        with path.open("w", encoding="utf-8", newline="") as file:
-            yield file
+        try:
+            with path.open("w", encoding="utf-8", newline="") as file:
+                yield file
+        except OSError as error:
+            raise named(error, path) from error
         return
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with beside.open("x", encoding="utf-8", newline="") as file:
             yield file
         os.replace(beside, path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             beside.unlink()
-        raise
+        raise named(error, path) from error

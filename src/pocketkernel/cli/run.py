@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
+from pocketkernel._text import plain
 from pocketkernel.cli._watch import Watch, panel, promised_bytes
 from pocketkernel.cli.errors import describe
 from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
@@ -149,7 +150,7 @@ def _show(done: Run, name: str, speed: float, files: str) -> None:
         console.print(f"{skipped.count:,} lines cannot be read and were left out:")
         for fault in skipped.reports:
             console.print(f"  {describe(fault)}", markup=False)
-    console.print(files, markup=False)
+    console.print(plain(files), markup=False)
 
 
 def results(done: Run) -> dict[str, Any]:

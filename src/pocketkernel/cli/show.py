@@ -3,9 +3,37 @@
 import json
 import math
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
+from rich.markup import escape as _escape_markup
+
+from pocketkernel._files import named
+from pocketkernel._text import json_plain, plain
+
+
+class Output:
+    """Standard output, whose errors say that it is it."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write text."""
+        try:
+            return self._file.write(text)
+        except OSError as error:
+            raise named(error, "standard output") from error
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise named(error, "standard output") from error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 def out() -> Console:
@@ -21,7 +49,17 @@ def err() -> Console:
 
 def print_json(document: Any) -> None:
     """Write one JSON document to standard output."""
-    sys.stdout.write(json.dumps(finite(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    sys.stdout.write(json_plain(json.dumps(finite(document), ensure_ascii=False, indent=2, allow_nan=False)) + "\n")
+
+
+def say(text: object, end: str = "\n") -> None:
+    """Print text for people; what came from a file cannot steer the terminal."""
+    print(plain(str(text)), end=end)
+
+
+def escape(text: str) -> str:
+    """Text from a file for rich: neither markup nor anything that a terminal would obey."""
+    return _escape_markup(plain(text, kept=""))
 
 
 def finite(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 from pocketkernel import learners, model_file
 from pocketkernel.evaluate.run import Run
 from pocketkernel.stream import SCALERS, open_stream
-from pocketkernel.stream.files import STDIN, Source, find
+from pocketkernel.stream.files import STDIN, Source, find, standard_input
 
 
 def learner_class(name: str) -> Any:
@@ -117,7 +117,7 @@ class Job:
         source: Source = self.source
         if source == STDIN:
             # Not through Python's buffer: a thread that waits for it would hold its lock when the program is to end.
-            source = cast(BinaryIO, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
+            source = cast(BinaryIO, getattr(standard_input(), "raw", sys.stdin.buffer))
         most = self.rows if self.permute is None else None  # of permuted rows, those are the first that come out
         stream = open_stream(source, block=self.block, rows=most, **self.reading)
         scaler = None if self.scale is None else SCALERS[self.scale]()

@@ -15,6 +15,7 @@ from typing import Any, Self
 from pocketkernel._fields import Fields, is_count, is_text, list_of
 from pocketkernel._files import read_file, write_atomically
 from pocketkernel._json import parse
+from pocketkernel._text import json_plain
 from pocketkernel.evaluate.curve import FORMATS, Curve, from_bytes, to_bytes
 from pocketkernel.model_file import ModelFileError
 
@@ -103,7 +104,8 @@ class Record:
         folder.mkdir(parents=True, exist_ok=True)
         # The checksum ties the two: whoever reads between the writes is told, and never given half of each.
         write_atomically(folder / name, data)
-        write_atomically(folder / RECORD, json.dumps(about, indent=2, ensure_ascii=False).encode("utf-8") + b"\n")
+        text = json_plain(json.dumps(about, indent=2, ensure_ascii=False))  # a file's name may have no UTF-8
+        write_atomically(folder / RECORD, text.encode("utf-8") + b"\n")
         for other in FORMATS:
             if other != format:
                 (folder / f"curve.{other}").unlink(missing_ok=True)

@@ -1,12 +1,12 @@
 """What all learners share: input, labels, budgets, errors. What they compute is in the core."""
 
 import math
-import reprlib
 import secrets
 from collections.abc import Iterable
 from dataclasses import astuple
 from functools import partial
 from numbers import Integral, Real
+from reprlib import repr as short
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +29,14 @@ from pocketkernel.learners._certificate import certify
 from pocketkernel.learners._persistent import Persistent, write_labels
 from pocketkernel.learners._plan import plan as plan_of
 from pocketkernel.learners._recipe import PARAMETERS, Recipe, largest
-from pocketkernel.learners._rows import CsrRows, check_labels, check_rows
+from pocketkernel.learners._rows import (
+    CsrRows,
+    as_array,
+    check_labels,
+    check_rows,
+    is_sequence_of_labels,
+    refuse_odd_numbers,
+)
 from pocketkernel.losses import LOSSES
 from pocketkernel.memory import parse_bytes
 
@@ -121,7 +128,8 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         if self._takes_as_it_is(X) and (classes is None or self._knows(classes)):
             scores = self._room_for_scores(len(X))
             labels = y if self._core_knows_labels and type(y) is np.ndarray else self._numbered_at_once(y)
-            if labels is not None and self._core.learn_dense(X, labels, sample_weight, scores) == 0:
+            plain = sample_weight is None or type(sample_weight) is np.ndarray
+            if plain and labels is not None and self._core.learn_dense(X, labels, sample_weight, scores) == 0:
                 return self._decision(scores)
         return self._decision(self._feed(X, y, classes, sample_weight, restart=False))
 
@@ -141,7 +149,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
             self.__dict__.pop("_core", None)
         begin = "_core" not in self.__dict__
         X, y = self._check_rows_and_labels(X, y, begin)
-        weights = _checked_weights(sample_weight, X.shape[0])
+        weights = checked_weights(sample_weight, X.shape[0])
         if restart and weights is not None and not np.any(weights):
             raise ValueError("sample_weight is zero for every row: there is nothing to learn.")
         if begin:
@@ -385,7 +393,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         if status != 0:
             subject, sentence = _core.describe(status)
             name = self._budget_name if subject == "budget" else subject
-            value = f"={reprlib.repr(getattr(self, name))}" if hasattr(self, name) else ""
+            value = f"={short(getattr(self, name))}" if hasattr(self, name) else ""
             raise ValueError(f"{name}{value} {sentence}.")
         return size
 
@@ -432,13 +440,15 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         if self._core_knows_labels and y.dtype.kind in "biuf":
             native = y.dtype.newbyteorder("=")
             return np.ascontiguousarray(y, dtype=native if native.char in "?bidflq" else np.float64)
-        places = [self._places.get(label, -1) for label in y.tolist()]
+        places = [self._places.get(label, -1) for label in y.tolist()]  # labels are hashable, see check_labels
         if -1 in places:
             raise self._unknown_label(y[places.index(-1)])
         return self.classes_.astype(float)[places] if self._core_knows_labels else np.array(places, dtype=float)
 
     def _numbered_at_once(self, y: Any) -> Array | None:
         """The same without any check, or None if it takes one."""
+        if not is_sequence_of_labels(y):
+            return None
         try:
             places = list(map(self._places.__getitem__, y.tolist() if type(y) is np.ndarray else y))
         except (KeyError, TypeError):
@@ -488,24 +498,36 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
 
 def _checked_classes(classes: Any) -> Array:
     """Labels in ascending order."""
-    listed = list(classes) if isinstance(classes, set | frozenset | range) else classes
-    labels = np.asarray(listed)
+    listed = list(classes) if isinstance(classes, set | frozenset) else classes
     try:
+        labels = check_labels(listed, "classes")
         unique = np.unique(labels)
-    except TypeError:
-        raise ValueError(f"classes={classes!r} are not of one type: use numbers, or strings.") from None
-    if labels.ndim != 1 or len(labels) == 0 or (labels.dtype.kind == "f" and np.any(np.isnan(labels))):
-        raise ValueError(f"classes={classes!r} is not a list of labels.")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"classes={short(classes)} is not a list of labels ({error})") from None
+    if len(labels) == 0 or (labels.dtype.kind == "f" and np.any(np.isnan(labels))):
+        raise ValueError(f"classes={short(classes)} is not a list of labels.")
     return unique
 
 
-def _checked_weights(sample_weight: Any, rows: int) -> Array | None:
+def checked_weights(sample_weight: Any, rows: int) -> Array | None:
+    """One weight for each row, None if none are given; the core looks at their size."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight)
+    weights = sample_weight
+    if not isinstance(weights, np.ndarray | Real):
+        weights = as_array("sample_weight", weights, "a number, or an array with a weight for each row")
+    weights = np.asanyarray(weights)
+    refuse_odd_numbers("sample_weight", weights)
     if weights.dtype.kind == "c":
         raise ValueError("sample_weight has complex numbers: weights are real.")
-    weights = weights.astype(np.float64)
+    try:
+        weights = weights.astype(np.float64) if weights.dtype.kind not in "SU" else None
+    except (TypeError, ValueError):
+        weights = None
+    if weights is None:
+        raise ValueError(
+            f"sample_weight={short(sample_weight)} does not hold numbers: give a number from 0 for each row."
+        )
     if weights.ndim == 0:
         return np.full(rows, float(weights))
     if weights.ndim != 1:

@@ -4,8 +4,9 @@ Data frames of every library are read through narwhals. Nothing is encoded here:
 refused, with the name of what would turn it into numbers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Number
+from reprlib import repr as short
 from typing import Any, NamedTuple, Self
 
 import narwhals.stable.v2 as nw
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import sklearn
 from narwhals.exceptions import DuplicateError
-from narwhals.stable.v2.dependencies import get_pyarrow
+from narwhals.stable.v2.dependencies import get_pandas, get_polars, get_pyarrow
 from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
@@ -135,6 +136,10 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     elif not isinstance(X, np.ndarray):
         _refuse_no_table(X)
         frame = _as_frame(X)
+        if frame is None:
+            X = as_array("X", X, "an array of shape (rows, features) or a data frame")
+    if isinstance(X, np.ndarray):
+        refuse_odd_numbers("X", X)
     wanted = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C", "ensure_all_finite": False}
     if frame is None:
         X = validate_data(estimator, X, reset=reset, **wanted)
@@ -160,11 +165,11 @@ def _is_ready(estimator: Any, X: Any) -> bool:
 
 
 def _refuse_no_table(X: Any) -> None:
-    if X is None or isinstance(X, str | bytes):
+    if X is None or isinstance(X, str | bytes | bytearray):
         raise ValueError(
             f"X={X!r:.40} is no table of numbers: give an array of shape (rows, features) or a data frame."
         )
-    if isinstance(X, dict) or (isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], dict)):
+    if isinstance(X, Mapping) or (isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X)):
         raise ValueError(
             "X holds dicts: turn them into rows first, for example with sklearn.feature_extraction.DictVectorizer, "
             "or FeatureHasher if they have many keys."
@@ -303,29 +308,114 @@ def _type_name(column: Any) -> str:
     return str(native.dtype if hasattr(native, "dtype") else native.type)
 
 
+# ---- arrays ---------------------------------------------------------------------------------------------------------
+
+
+def as_array(name: str, given: Any, wanted: str) -> Array:
+    """An array of a sequence, or of whatever says itself that it is one.
+
+    Sets, dicts and iterators would be read in an order that means nothing, or by their names, or only once.
+    """
+    is_sequence = isinstance(given, Sequence) and not isinstance(given, str | bytes | bytearray)
+    if not (is_sequence or hasattr(given, "__array__") or hasattr(given, "__array_interface__")):
+        raise ValueError(f"{name} is of type {type(given).__name__}, {short(given)}: give {wanted}.")
+    if isinstance(given, list | tuple):
+        for part in given:
+            if isinstance(part, np.ma.MaskedArray):
+                refuse_odd_numbers(name, part)
+    return np.asarray(given)
+
+
+def refuse_odd_numbers(name: str, given: Array) -> None:
+    """Refuse arrays that NumPy would turn into numbers without a word: masked ones, times, structured ones."""
+    if isinstance(given, np.ma.MaskedArray):
+        raise ValueError(
+            f"{name} is a masked array, whose mask would be ignored: fill in what is masked with .filled(value), or "
+            "drop the rows that have any."
+        )
+    kind = given.dtype.kind
+    if kind == "O":
+        kind = next((part.dtype.kind for part in given.flat if isinstance(part, np.datetime64 | np.timedelta64)), "O")
+    if kind in "mM":
+        what = "dates" if kind == "M" else "times"
+        remedy = (
+            "into text" if name in ("y", "classes") else "into numbers, for example into seconds since a fixed moment"
+        )
+        raise ValueError(f"{name} holds {what} ({given.dtype}): turn them {remedy} first.")
+    if kind == "V":
+        raise ValueError(
+            f"{name} is a structured array: make a plain one of it, for example with "
+            "numpy.lib.recfunctions.structured_to_unstructured."
+        )
+
+
 # ---- labels ---------------------------------------------------------------------------------------------------------
 
 
-def check_labels(y: Any) -> Array:
+def check_labels(y: Any, name: str = "y") -> Array:
     """Labels as a one-dimensional array: of an array, a list, a series, or a frame of one column."""
-    if not isinstance(y, np.ndarray | list | tuple):
-        y = _from_series(y)
-    return column_or_1d(y, warn=True)  # type: ignore[no-any-return]
+    if not isinstance(y, np.ndarray):
+        given = _from_series(y, name)
+        y = as_array(name, given, "a list, an array or a series of labels")
+        if y.dtype.kind in "SU" and isinstance(given, list | tuple) and len({type(label) for label in given}) > 1:
+            y = np.array(given, dtype=object)  # NumPy would make text of numbers, and "nan" of NaN
+    refuse_odd_numbers(name, y)
+    if y.dtype.kind == "c":
+        raise ValueError(f"{name} holds complex numbers: labels are real numbers, or text.")
+    labels: Array = column_or_1d(y, warn=True)
+    if labels.dtype == object:
+        _check_objects(labels.tolist(), name)
+    return labels
 
 
-def _from_series(y: Any) -> Any:
+def _check_objects(labels: list[Any], name: str) -> None:
+    for row, label in enumerate(labels):
+        if _is_missing(label):
+            raise ValueError(_no_label(name, row, label))
+        if isinstance(label, Iterable) and not isinstance(label, str | bytes):
+            kind = type(label).__name__
+            raise ValueError(f"{name} has a {kind} in row {row}, not a label: give one label per row.")
+    kinds = {Number if isinstance(label, Number) else type(label) for label in labels}
+    if len(kinds) > 1:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(f"{name} holds labels that are not of one type ({names}): use numbers, or strings.")
+
+
+def is_sequence_of_labels(y: Any) -> bool:
+    """Whether iterating over y gives its labels and nothing else, seen at a glance; of an array, by its own type."""
+    kind = type(y)
+    if kind is np.ndarray:
+        return bool(y.ndim == 1 and y.dtype.kind not in "mMcV")
+    if kind is list or kind is tuple:
+        return True
+    libraries = (get_pandas(), get_polars())
+    return any(library is not None and isinstance(y, library.Series) for library in libraries)
+
+
+def _no_label(name: str, row: int, found: Any) -> str:
+    return f"{name} has no label in row {row}, but {found}: drop such rows before they reach the learner."
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether it is None, NaN or pandas' NA or NaT."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(label, float | np.floating) and bool(np.isnan(label))
+
+
+def _from_series(y: Any, name: str) -> Any:
     """The values of a series or of a frame's only column; whatever is neither is left alone."""
     series = nw.from_native(_native(y), pass_through=True, allow_series=True)
-    _refuse_lazy("y", series)
+    _refuse_lazy(name, series)
     if isinstance(series, nw.DataFrame):
         if series.shape[1] != 1:
-            raise ValueError(f"y is a frame of {series.shape[1]} columns: give only the column of the labels.")
+            raise ValueError(f"{name} is a frame of {series.shape[1]} columns: give only the column of the labels.")
         series = next(series.iter_columns())
     if not isinstance(series, nw.Series):
         return y
     if series.null_count() > 0:
         row = int(np.argmax(series.is_null().to_numpy()))
-        raise ValueError(f"y has no label in row {row}, but a null: drop such rows before they reach the learner.")
+        raise ValueError(_no_label(name, row, "a null"))
     labels = series.to_numpy()
     if labels.dtype == object and len(labels) > 0 and isinstance(labels[0], Number):  # unnoticed by pandas
         plain = np.array(labels.tolist())

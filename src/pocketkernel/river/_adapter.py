@@ -1,7 +1,6 @@
 """What all River models share: from dicts and frames to a learner's rows, weights, memory and files."""
 
 import gc
-import math
 import os
 import re
 import sys
@@ -18,7 +17,7 @@ from pocketkernel._alone import alone
 from pocketkernel._core import fill_row
 from pocketkernel._files import write_atomically
 from pocketkernel.certificate import Certificate
-from pocketkernel.learners import OnlineKernelClassifier, Plan, core_of
+from pocketkernel.learners import OnlineKernelClassifier, Plan, checked_weights, core_of, is_sequence_of_labels
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.river._columns import Columns, Features, Floats, Values, named, read_dict, read_frame
 
@@ -107,6 +106,8 @@ class Adapter(base.Estimator):
 
         If a row is refused, none is learned.
         """
+        if not is_sequence_of_labels(y):  # a frame would give its names, a set any order
+            raise ValueError(f"y is of type {type(y).__name__}, {short(y)}: give a pandas Series or a list.")
         values, targets = read_frame(X), list(y)
         if len(targets) != len(X):
             raise ValueError(f"X has {len(X)} rows but y has {len(targets)} values: give one per row.")
@@ -308,12 +309,12 @@ def check_count(name: str, value: Any, least: int, most: int) -> None:
 def _weights(w: Any, count: int) -> Floats | None:
     """Weights of rows, None if all are 1; or an error."""
     try:
-        weights = np.broadcast_to(np.asarray(w, dtype=np.float64), count)
-    except (TypeError, ValueError):
-        weights = np.array([math.nan])
-    if not np.all((weights >= 0) & (weights <= 1e9)):
+        weights = checked_weights(w, count)
+    except ValueError:
+        weights = None
+    if weights is None or not np.all((weights >= 0) & (weights <= 1e9)):
         raise ValueError(f"w={short(w)} is out of range: a weight is a number from 0 to 1e9.")
-    return None if np.all(weights == 1.0) else np.ascontiguousarray(weights)
+    return None if np.all(weights == 1.0) else weights
 
 
 # ---- names and labels in files --------------------------------------------------------------------------------------

@@ -132,8 +132,9 @@ def named(error: ValueError, values: Values) -> ValueError:
 
 def _number(name: Hashable, value: Any) -> float:
     """The value of a feature as a finite float, or an error that names the feature."""
+    is_odd = isinstance(value, str | bytes | np.datetime64 | np.timedelta64) or getattr(value, "ndim", 0) != 0
     try:
-        number = math.nan if isinstance(value, str | bytes) else float(value)
+        number = math.nan if is_odd or value is np.ma.masked else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):

@@ -43,7 +43,7 @@ class Labels:
         for y in labels:
             if y in places:
                 continue
-            if y is None or y != y:  # noqa: PLR0124  (NaN)
+            if y is None or isinstance(y, np.ma.MaskedArray) or y != y:  # noqa: PLR0124  (NaN)
                 raise ValueError(f"y={y!r} is not a label: learn only rows whose label is known.")
             if len(places) == len(self.classes):
                 raise ValueError(f"y={y!r} is one label too many after {short(list(places))}: {self._advice()}")

@@ -3,6 +3,7 @@
 The records are read in the binding (text.cpp), which knows line and column of what it cannot read.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,7 +15,8 @@ from pocketkernel.stream.files import Opened, Text
 from pocketkernel.stream.table import SAMPLE, Column, Schema, Table
 
 ROWS = 4096
-NUMBERS = 1 << 19  # most numbers that are read in one go
+NUMBERS = 1 << 19  # most numbers that are read in one go, but for a few rows
+FEWEST_ROWS = 8
 
 
 class Delimited:
@@ -48,7 +50,7 @@ class Delimited:
         self.text.fill()
         first = self._first_record()
         if header is None:
-            header = columns is None and all(not _is_number(field) for field in first)
+            header = columns is None and not _has_number(first)
         if header and self._first_faults:
             raise next(iter(self._first_faults.values()))
         if header:
@@ -56,7 +58,7 @@ class Delimited:
             if columns is not None and sorted(columns) != sorted(names):
                 raise self._refused(f"the columns {', '.join(columns)}", ", ".join(names))
             if len(set(names)) != len(names):
-                twice = next(name for n, name in enumerate(names) if name in names[:n])
+                twice = next(name for name, count in Counter(names).items() if count > 1)
                 raise self._refused("a different name for each column", f"{twice!r} twice")
             self.text.advance(self._after_first, self._first_lines)
         else:
@@ -76,15 +78,14 @@ class Delimited:
         letters = "".join(kinds.get(name, "-") for name in names)
         numbers = [name for name, kind in zip(names, letters, strict=True) if kind == "n"]
         texts = [name for name, kind in zip(names, letters, strict=True) if kind == "t"]
-        page = _Page(letters, max(1, min(ROWS, NUMBERS // max(1, len(names)))))
+        page = _Page(letters, max(FEWEST_ROWS, min(ROWS, NUMBERS // max(1, len(names)))))
         text = self.text
         while True:
             done = page.read(text, self.delimiter)
             if done.rows:
                 columns: dict[str, Column] = {}
                 faults: dict[int, StreamError] = {}
-                for k, name in enumerate(numbers):
-                    columns[name] = page.numbers[: done.rows, k].copy()
+                columns.update(zip(numbers, page.numbers[: done.rows].T.copy(), strict=True))
                 for k, name in enumerate(texts):
                     columns[name] = self._texts(page.spans[: done.rows, k], faults)
                 table = Table(text.name, page.lines[: done.rows] + text.line, columns)
@@ -145,12 +146,22 @@ class Delimited:
             done = _Page("".join(letters), left).read(text, self.delimiter, start)
             left, start = left - done.rows, done.end
             if done.fault == "number":
-                letters[done.detail] = "-"
+                self._take_off_text(letters, start)
             elif done.fault:
                 start = done.next
             else:
                 break
         return [letter == "n" for letter in letters]
+
+    def _take_off_text(self, letters: list[str], start: int) -> None:
+        """Mark all columns that have no number in the record at `start`: together, as reading it for each is slow."""
+        page = _Page("".join("t" if letter == "n" else "-" for letter in letters), 1)
+        page.read(self.text, self.delimiter, start)
+        asked = [place for place, letter in enumerate(letters) if letter == "n"]
+        one = _Page("n", 1)
+        for place, (begin, end) in zip(asked, page.spans[0].tolist(), strict=True):
+            if one.read_field(self.text.buffer[begin : abs(end)]).fault:
+                letters[place] = "-"
 
     def _refused(self, expected: str, found: str) -> StreamError:
         return StreamError(expected, found, file=self.text.name, line=self.text.line)
@@ -188,6 +199,12 @@ class _Page:
             text.buffer, start, text.final, delimiter, self.letters, self.numbers, self.spans, self.lines
         )
 
+    def read_field(self, raw: bytes) -> _core.Parsed:
+        """Read a field by itself, as it is between its quotes."""
+        return _core.parse_delimited(
+            b'"' + raw + b'"', 0, True, ",", self.letters, self.numbers, self.spans, self.lines
+        )
+
 
 def _looks_like_a_number(word: bytes) -> bool:
     """Whether it is one that cannot be used, such as infinity."""
@@ -198,8 +215,10 @@ def _looks_like_a_number(word: bytes) -> bool:
     return True
 
 
-def _is_number(field: str) -> bool:
+def _has_number(fields: list[str]) -> bool:
+    """Whether any of the fields is a number; none is one if it is missing."""
     page = _Page("n", 1)
-    quoted = '"' + field.replace('"', '""') + '"'
-    done = _core.parse_delimited(quoted.encode(), 0, True, ",", "n", page.numbers, page.spans, page.lines)
-    return not done.fault and not np.isnan(page.numbers[0, 0])
+    for field in fields:
+        if not page.read_field(field.replace('"', '""').encode()).fault and not np.isnan(page.numbers[0, 0]):
+            return True
+    return False

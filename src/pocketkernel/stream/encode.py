@@ -6,7 +6,7 @@ of a column so far) depends on earlier rows only.
 
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -22,6 +22,8 @@ Missing = Literal["error", "mean"]
 Label = str | int | Literal[False] | None
 LABEL_NAMES = ("label", "y", "target", "class")
 MISSING = "a value (or missing='mean')"
+MOST_CATEGORIES = 1 << 16
+WIDEST = 1_000_000  # as the core has it
 
 
 @dataclass
@@ -103,8 +105,8 @@ class Encoding:
     ) -> "Encoding":
         """Decide what becomes of each column."""
         names = schema.names
-        dropped = {named(column, names, "drop") for column in drop}
-        by_name = [] if categorical == "auto" else [named(column, names, "categorical") for column in categorical]
+        dropped = all_named(drop, names, "drop")
+        by_name = set() if categorical == "auto" else all_named(categorical, names, "categorical")
         target = _label_of(label, names)
         numeric = dict(zip(names, schema.numeric, strict=True))
         kept = [name for name in names if name not in dropped and name != target]
@@ -115,7 +117,13 @@ class Encoding:
         if known is not None and target is not None and not numeric[target]:
             known = [str(name) for name in classes or []]
         is_number = target is None or (numeric[target] if known is None else not isinstance(known[0], str))
-        return cls(features, target, is_number, known, missing, max_categories, hash_width)
+        made = cls(features, target, is_number, known, missing, max_categories, hash_width)
+        if made.n_features > WIDEST:
+            raise ValueError(
+                f"the columns make rows of {made.n_features:,} places, more than {WIDEST:,}: use fewer categories "
+                "(max_categories, hash_width), or drop columns."
+            )
+        return made
 
     # ---- the shape of a row -----------------------------------------------------------------------------------------
 
@@ -160,27 +168,32 @@ class Encoding:
         self, table: Table, skipped: Skipped, dtype: npt.DTypeLike = np.float64, most: int | None = None
     ) -> Piece:
         """Rows and labels of a table; what cannot be used is reported, and left out. No more than `most` rows."""
-        good = self._good(table, skipped, most)
+        numeric = [feature for feature in self.features if not feature.categorical]
+        numbers = np.array([table.columns[feature.name] for feature in numeric]).reshape(len(numeric), len(table)).T
+        good = self._good(table, numbers, numeric, skipped, most)
         lines = table.lines[good]
         y = None
         if self.label is not None and self.label in table.columns:
             y = self._labels(chosen(table.columns[self.label], good))
         X = np.zeros((len(lines), self.n_features), dtype)
-        at = 0
-        for feature in self.features:
-            values = chosen(table.columns[feature.name], good)
-            if isinstance(values, list):
+        indicator = int(self.missing == "mean")
+        widths = np.array([(self._places if feature.categorical else 1) + indicator for feature in self.features])
+        starts = np.cumsum(widths) - widths
+        for feature, at in zip(self.features, starts.tolist(), strict=True):
+            if feature.categorical:
+                values = chosen(table.columns[feature.name], good)
+                assert isinstance(values, list)
                 absent = np.array([value is None for value in values], bool)
-                rows = np.flatnonzero(~absent)
-                X[rows, at + self._categories(feature, values)] = 1
-                at += self._places
-            else:
-                absent = np.isnan(values)
-                X[:, at] = self._mean_so_far(feature, values, absent) if self.missing == "mean" else values
-                at += 1
-            if self.missing == "mean":
-                X[:, at] = absent
-                at += 1
+                X[np.flatnonzero(~absent), at + self._categories(feature, values)] = 1
+                if indicator:
+                    X[:, at + self._places] = absent
+        numbers = numbers[good]
+        places = starts[[not feature.categorical for feature in self.features]]
+        if indicator:
+            absent = np.isnan(numbers)
+            X[:, places], X[:, places + 1] = self._mean_so_far(numeric, numbers, absent), absent
+        else:
+            X[:, places] = numbers
         return Piece(X, y, table.file, lines=lines)
 
     def _categories(self, feature: Feature, values: list[str | None]) -> npt.NDArray[np.int64]:
@@ -201,16 +214,19 @@ class Encoding:
         return np.array(places, np.int64)
 
     def _mean_so_far(
-        self, feature: Feature, values: npt.NDArray[np.float64], absent: npt.NDArray[np.bool_]
+        self, features: list[Feature], values: npt.NDArray[np.float64], absent: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.float64]:
-        """Values with the mean of those before in place of the missing ones; 0 if there are none."""
+        """Values with the mean of those before in place of the missing ones, by column; 0 if there are none."""
+        total = np.array([feature.total for feature in features])
+        count = np.array([feature.count for feature in features], np.int64)
         if self.frozen:
-            return np.where(absent, feature.total / max(1, feature.count), values)
+            return np.where(absent, total / np.maximum(count, 1), values)
         # Sums are carried on one by one, so that the size of the blocks changes no bit.
-        totals = np.cumsum(np.concatenate([[feature.total], np.where(absent, 0.0, values)]))
-        counts = feature.count + np.concatenate([[0], np.cumsum(~absent)])
+        totals = np.cumsum(np.concatenate([total[None], np.where(absent, 0.0, values)]), axis=0)
+        counts = np.cumsum(np.concatenate([count[None], ~absent]), axis=0)
         filled = np.where(absent, totals[:-1] / np.maximum(counts[:-1], 1), values)
-        feature.total, feature.count = float(totals[-1]), int(counts[-1])
+        for feature, last, seen in zip(features, totals[-1].tolist(), counts[-1].tolist(), strict=True):
+            feature.total, feature.count = last, seen
         return filled
 
     def _labels(self, values: Column) -> npt.NDArray[Any]:
@@ -220,24 +236,22 @@ class Encoding:
 
     # ---- what cannot be used ----------------------------------------------------------------------------------------
 
-    def _good(self, table: Table, skipped: Skipped, most: int | None) -> npt.NDArray[np.bool_]:
-        """The first `most` rows that can be used. Others before their last are reported in order, each once."""
+    def _good(
+        self,
+        table: Table,
+        numbers: npt.NDArray[np.float64],
+        numeric: list[Feature],
+        skipped: Skipped,
+        most: int | None,
+    ) -> npt.NDArray[np.bool_]:
+        """The first `most` rows that can be used. Others before their last are reported in order, each once.
+
+        `numbers` has the columns of the features `numeric`.
+        """
         bad: dict[int, tuple[str, str, str]] = {}
         if self.label is not None and self.label in table.columns:
             self._check_label(table.columns[self.label], bad)
-        for feature in self.features:
-            values = table.columns[feature.name]
-            if isinstance(values, list):
-                if self.missing == "error":
-                    for row, value in enumerate(values):
-                        if value is None:
-                            bad.setdefault(row, (feature.name, MISSING, "none"))
-                continue
-            for row in np.flatnonzero(np.isinf(values)).tolist():
-                bad.setdefault(row, (feature.name, "a finite number", "infinity"))
-            if self.missing == "error":
-                for row in np.flatnonzero(np.isnan(values)).tolist():
-                    bad.setdefault(row, (feature.name, MISSING, "none"))
+        self._check_features(table, numbers, numeric, bad)
         good = np.ones(len(table), bool)
         good[list(bad)] = False
         stop = rows_until(good, most)
@@ -251,6 +265,33 @@ class Encoding:
         for fault in sorted(faults, key=lambda fault: fault.line or 0):
             skipped.report(fault)
         return good
+
+    def _check_features(
+        self,
+        table: Table,
+        numbers: npt.NDArray[np.float64],
+        numeric: list[Feature],
+        bad: dict[int, tuple[str, str, str]],
+    ) -> None:
+        """Note the first value of each row, in order of the columns, that cannot be used."""
+        wrong = ~np.isfinite(numbers) if self.missing == "error" else np.isinf(numbers)
+        found: dict[int, dict[str, str]] = {}
+        for row in np.flatnonzero(wrong.any(axis=1)).tolist():
+            first = int(np.argmax(wrong[row]))
+            found[row] = {numeric[first].name: "none" if np.isnan(numbers[row, first]) else "infinity"}
+        if self.missing == "error":
+            for feature in self.features:
+                if feature.categorical:
+                    for row, value in enumerate(table.columns[feature.name]):
+                        if value is None:
+                            found.setdefault(row, {}).setdefault(feature.name, "none")
+        if not found:
+            return
+        order = {feature.name: place for place, feature in enumerate(self.features)}
+        for row, faults in found.items():
+            name = min(faults, key=order.__getitem__)
+            expected = MISSING if faults[name] == "none" else "a finite number"
+            bad.setdefault(row, (name, expected, faults[name]))
 
     def _check_label(self, values: Column, bad: dict[int, tuple[str, str, str]]) -> None:
         name, known = str(self.label), set(self.classes or [])
@@ -271,6 +312,11 @@ class Encoding:
         written = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("features", "frozen")}
         return written | {"features": [feature.to_dict() for feature in self.features]}
 
+    def copy(self) -> "Encoding":
+        """An encoding of its own that has learned the same."""
+        features = [Feature(**{**vars(one), "categories": dict(one.categories)}) for one in self.features]
+        return replace(self, features=features)
+
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> "Encoding":
         """The encoding that `to_dict` wrote, frozen: rows change nothing any more. ModelFileError if it is not one."""
@@ -284,11 +330,13 @@ class Encoding:
             given.take("label_is_number", is_flag),
             given.take("classes", optional(_are_classes)),
             given.take("missing", lambda value: value in get_args(Missing)),
-            given.take("max_categories", lambda value: is_count(value) and value > 0),
-            given.take("hash_width", is_count),
+            given.take("max_categories", lambda value: is_count(value) and 0 < value <= MOST_CATEGORIES),
+            given.take("hash_width", lambda value: is_count(value) and value <= MOST_CATEGORIES),
             frozen=True,
         )
         given.end()
+        if self.n_features > WIDEST:
+            raise ModelFileError(f"encoding makes rows of {self.n_features:,} places, more than {WIDEST:,}.")
         names = [feature.name for feature in self.features]
         if len({*names, self.label}) <= len(names):
             raise ModelFileError("encoding.features names a column twice, or the label.")
@@ -299,6 +347,12 @@ class Encoding:
                     "a place."
                 )
         return self
+
+
+def all_named(columns: Iterable[str | int], names: list[str], option: str) -> set[str]:
+    """Names of columns that were given by name or by place."""
+    known = set(names)
+    return {column if column in known else named(column, names, option) for column in columns}
 
 
 def named(column: str | int, names: list[str], option: str) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pocketkernel._text import plain
+
 OnError = Literal["raise", "skip"]
 KEPT = 10
 
@@ -63,7 +65,7 @@ class StreamError(ValueError):
         place = ", ".join(where)
         if self.field:
             place += f" ({self.field})" if self.column is not None else f"{', ' if place else ''}column {self.field!r}"
-        return (
+        return plain(
             f"{place}: expected {self.expected}"
             + (f", found {self.found}" if self.found else "")
             + (f" ({self.advice})" if self.advice else "")

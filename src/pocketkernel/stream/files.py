@@ -4,6 +4,7 @@ A file's compression and format are told by its first bytes and its name. Nothin
 """
 
 import bz2
+import errno
 import glob
 import gzip
 import io
@@ -198,7 +199,7 @@ def find(source: Source) -> Files:
     """The files that a path, a glob, a list of paths, "-" (standard input) or a binary file stands for."""
     if isinstance(source, (str, os.PathLike)):
         if source == STDIN:
-            return Files(kept=_opened(sys.stdin.buffer, "standard input"))
+            return Files(kept=_opened(standard_input(), "standard input"))
         paths = _matching(os.fspath(source))
     elif callable(getattr(source, "read", None)):
         file = cast(BinaryIO, source)
@@ -217,6 +218,13 @@ def find(source: Source) -> Files:
     if not paths or not all(path.is_file() for path in paths):
         raise ValueError(f"{list(map(str, paths))} cannot be read one after the other: give files, at least one.")
     return Files(paths, size=sum(path.stat().st_size for path in paths))
+
+
+def standard_input() -> BinaryIO:
+    """Standard input, or an error if the process has none."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise OSError(errno.EBADF, "it is closed", "standard input")
+    return sys.stdin.buffer
 
 
 def _matching(text: str) -> list[Path]:

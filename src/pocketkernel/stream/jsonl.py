@@ -60,7 +60,7 @@ class JsonLines:
         rows = [row for _, row in self.first if isinstance(row, dict)]
         if not rows and self.first and skipped.on_error == "raise":
             raise next(row for _, row in self.first if isinstance(row, StreamError))
-        counts = Counter(key for row in rows for key in row)
+        counts, known = Counter(key for row in rows for key in row), set(known)
         keys = [key for key, count in counts.items() if 2 * count > len(rows) or key in known]
         names = [name for name in columns or keys if name != optional or name in counts]
         self.schema = Schema(names, [all(type(row.get(name)) in TYPES["n"] for row in rows) for name in names])

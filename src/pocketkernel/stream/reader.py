@@ -1,7 +1,6 @@
 """One way to open any source of rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal
@@ -12,12 +11,23 @@ import numpy.typing as npt
 from pocketkernel.stream.arrow import ArrowBatches
 from pocketkernel.stream.block import Block, Piece, check_block, rebatch
 from pocketkernel.stream.delimited import Delimited
-from pocketkernel.stream.encode import Encoding, Label, Missing, as_labels, expected_label, plain_classes, rows_until
+from pocketkernel.stream.encode import (
+    MOST_CATEGORIES,
+    Encoding,
+    Label,
+    Missing,
+    as_labels,
+    expected_label,
+    plain_classes,
+    rows_until,
+)
 from pocketkernel.stream.errors import OnError, Skipped, StreamError
 from pocketkernel.stream.files import SUFFIXES, Files, Opened, Source, find, guess_format
 from pocketkernel.stream.jsonl import JsonLines
 from pocketkernel.stream.libsvm import ROWS, Libsvm, width_of
 from pocketkernel.stream.table import SAMPLE, TableReader
+
+NUMBERS = 1 << 25  # most numbers in a block of dense rows
 
 
 @dataclass
@@ -53,7 +63,7 @@ class Stream:
     _at_first: Encoding | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._at_first = deepcopy(self.encoding)
+        self._at_first = None if self.encoding is None else self.encoding.copy()
 
     @property
     def name(self) -> str:
@@ -81,7 +91,7 @@ class Stream:
         """
         if self._files.kept is None:
             self.skipped = Skipped(self.skipped.on_error)
-            self.encoding = deepcopy(self._at_first)
+            self.encoding = None if self._at_first is None else self._at_first.copy()
         return rebatch(_without(self._pieces(self), start), self.block)
 
     def __iter__(self) -> Iterator[Block]:
@@ -135,17 +145,18 @@ def open_stream(
         an error.
     max_categories : int, default=32
         The first so many categories of a column have a place of their own, in order of appearance. The column takes so
-        many places in every row, however many categories there are.
+        many places in every row, however many categories there are. At most 65,536; a row has at most 1,000,000 places
+        in all.
     hash_width : int, default=0
-        Further places, for the other categories, chosen by a hash of the category's text. 0: the other categories share
-        places with the first ones. `encoding.hashed` counts the rows.
+        Further places, at most 65,536, for the other categories, chosen by a hash of the category's text. 0: the other
+        categories share places with the first ones. `encoding.hashed` counts the rows.
     missing : {"error", "mean"}, default="error"
         What to do without a value. "mean": take the mean of the earlier rows of that column (0 if there are none; no
         category at all), and add a column that says so to every column.
     on_error : {"raise", "skip"}, default="raise"
         What to do with a row that cannot be read: raise StreamError, or leave it out, count and report it.
     block : int, default=1000
-        Rows per block.
+        Rows per block; fewer of tables with many columns, so that a block takes at most 256 MiB (unless one row does).
     n_features : int, default=None
         Columns of LIBSVM text. None: the largest in the files, from a first pass; what can be read only once has those
         of the first block.
@@ -191,6 +202,8 @@ def open_stream(
     ):
         if number is not None and number < least:
             raise ValueError(f"{name}={number} is too small: use a whole number from {least} up.")
+        if number is not None and name != "rows" and number > MOST_CATEGORIES:
+            raise ValueError(f"{name}={number} is too large: use at most {MOST_CATEGORIES:,}.")
     dropped = list(drop)
     files = find(source)
     format = format or files.look(guess_format)
@@ -248,11 +261,12 @@ def open_stream(
 
     def pieces(stream: Stream) -> Iterator[Piece]:
         assert stream.encoding is not None
-        left = rows
+        left, most = rows, max(1, NUMBERS // width)
         for opened in files.open_each():
             reader = first if files.kept else make(opened, stream.skipped, first.schema.names)
             kinds = _kinds(stream.encoding, reader, first, opened.name)
-            for table in reader.tables(kinds, stream.encoding.label):
+            tables = reader.tables(kinds, stream.encoding.label)
+            for table in chain.from_iterable(table.parts(most) for table in tables):
                 piece = stream.encoding.encode(table, stream.skipped, dtype, left)
                 yield piece
                 left = None if left is None else left - len(piece)
@@ -260,6 +274,7 @@ def open_stream(
                     return
 
     width, titles = plan.n_features, plan.feature_names
+    block = min(block, max(1, NUMBERS // width))
     return Stream(format, width, titles, plan.classes, skipped, plan, block, _files=files, _pieces=pieces)
 
 
@@ -330,10 +345,11 @@ def _labelled(piece: Piece, classes: list[Any] | None, skipped: Skipped, most: i
 def _kinds(encoding: Encoding, reader: TableReader, first: TableReader, file: str) -> dict[str, str]:
     """What to read of a file's columns, which must be those of the first file, or have those of the encoding."""
     kinds, names = encoding.kinds(), reader.schema.names
-    if encoding.frozen and encoding.label not in names:
+    there, known = set(names), set(first.schema.names)
+    if encoding.frozen and encoding.label not in there:
         kinds.pop(str(encoding.label), None)
-    absent = [name for name in kinds if name not in names]
-    new = [] if encoding.frozen else [name for name in names if name not in first.schema.names]
+    absent = [name for name in kinds if name not in there]
+    new = [] if encoding.frozen else [name for name in names if name not in known]
     if absent or new:
         expected = f"a column {absent[0]!r}" if absent else "the columns of the first file"
         raise StreamError(expected, ", ".join(names[:20]) if absent else repr(new[0]), file=file)

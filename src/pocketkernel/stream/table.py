@@ -54,6 +54,21 @@ class Table:
         columns = {name: chosen(values, good) for name, values in self.columns.items()}
         return replace(self, lines=self.lines[good], columns=columns, faults=[faults[row] for row in sorted(faults)])
 
+    def parts(self, most: int) -> Iterator["Table"]:
+        """The same rows in tables of at most `most`."""
+        if len(self) <= most:
+            yield self
+            return
+        faults = list(self.faults)
+        for start in range(0, len(self), most):
+            part = slice(start, start + most)
+            lines = self.lines[part]
+            is_last = start + most >= len(self)
+            mine = [fault for fault in faults if is_last or (fault.line or 0) <= lines[-1]]
+            faults = faults[len(mine) :]
+            columns = {name: values[part] for name, values in self.columns.items()}
+            yield replace(self, lines=lines, columns=columns, faults=mine)
+
 
 def chosen(values: Column, good: npt.NDArray[np.bool_]) -> Column:
     """The values of some rows."""

@@ -4,13 +4,14 @@ Every data set is one file NAME.svm.xz of LIBSVM text with labels -1 and +1. `ge
 official sites; copies that are already there are found by `locate`.
 """
 
+import hashlib
 import lzma
 import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from scipy import sparse
 from pocketkernel.lab.catalogue.download import Progress, download
 from pocketkernel.stream.block import gather
 from pocketkernel.stream.errors import StreamError
-from pocketkernel.stream.files import Text, find
+from pocketkernel.stream.files import CHUNK, Text, find
 from pocketkernel.stream.libsvm import line_of
 from pocketkernel.stream.reader import Stream, open_stream
 
@@ -55,6 +56,10 @@ class DataSet:
         If not 0, only so many rows are taken from the beginning.
     note : str
         What else to know.
+    sha256 : str
+        Of the uncompressed text of the copy that the documented results were measured on. `check` says whether a file
+        is that copy. It is not a digest of what the official site serves: `get` rewrites labels and compression, and
+        neither site publishes digests. A file that has the right counts but other bytes is therefore accepted.
     """
 
     name: str
@@ -66,6 +71,7 @@ class DataSet:
     samples: tuple[tuple[int, int | None], ...] = ()
     head: int = 0
     note: str = ""
+    sha256: str = ""
 
 
 CATALOGUE = {
@@ -79,6 +85,7 @@ CATALOGUE = {
             LIBSVM_PAGE + "mushrooms",
             (LIBSVM + "mushrooms",),
             note="Labels 1 and 2 on the site; the 3,916 poisonous ones are +1.",
+            sha256="e90a2a0f8ac10615e6ea9c0267d50994cedc08be426e1d756db0e593c18e9be9",
         ),
         DataSet(
             "phishing",
@@ -88,6 +95,7 @@ CATALOGUE = {
             LIBSVM_PAGE + "phishing",
             (LIBSVM + "phishing",),
             note="Labels 0 and 1 on the site.",
+            sha256="3fe2ad97b71bf4cca4c28d8247b487f391d0e851a1810c36b369bc3b98674d0f",
         ),
         DataSet(
             "magic04",
@@ -97,6 +105,7 @@ CATALOGUE = {
             "https://archive.ics.uci.edu/dataset/159/magic+gamma+telescope",
             (UCI + "magic04.data",),
             note="CSV on the site; g (gamma) is +1, h (hadron) -1.",
+            sha256="a195485d911d897915a3049ad2aebfaf90e29877a982e14197e377afc51b79c8",
         ),
         DataSet(
             "a9a",
@@ -106,8 +115,18 @@ CATALOGUE = {
             LIBSVM_PAGE + "a9a",
             (LIBSVM + "a9a", LIBSVM + "a9a.t"),
             note="Training and test file, 32,561 and 16,281 rows.",
+            sha256="6a89beff85da7a9789a1eda3d983f39f751917c746ddb2f4dd5f71735499b4d0",
         ),
-        DataSet("w8a", 49_749, 300, 1_479, LIBSVM_PAGE + "w8a", (LIBSVM + "w8a",), note="The training file alone."),
+        DataSet(
+            "w8a",
+            49_749,
+            300,
+            1_479,
+            LIBSVM_PAGE + "w8a",
+            (LIBSVM + "w8a",),
+            note="The training file alone.",
+            sha256="05af7655871a35d5bc89c755791b5338a9969cb604c9df045c811c5e5a45426e",
+        ),
         DataSet(
             "SUSY",
             5_000_000,
@@ -118,6 +137,7 @@ CATALOGUE = {
             samples=((30_000, 13_815), (50_000, None)),
             head=50_000,
             note="The paper has 50,000 rows and does not say which: the first ones are taken, and no more downloaded.",
+            sha256="e3c440a5ae5b4ef34cfc433a63adc923468131667f9a2b2d2147c1ea3cac6866",
         ),
         DataSet(
             "ijcnn1",
@@ -127,6 +147,7 @@ CATALOGUE = {
             LIBSVM_PAGE + "ijcnn1",
             (LIBSVM + "ijcnn1.bz2", LIBSVM + "ijcnn1.t.bz2"),
             note="Training and test file, 49,990 and 91,701 rows.",
+            sha256="983202c0d63dbc55d1b2baf689bb3c156fa6eecee4c5cd2b4d763ee3cb2e62bd",
         ),
         DataSet(
             "cod-rna",
@@ -136,6 +157,7 @@ CATALOGUE = {
             LIBSVM_PAGE + "cod-rna",
             (LIBSVM + "cod-rna.t",),
             note="The test file alone.",
+            sha256="6c6e3c53de92a2f3fa06eea249eb9996347b3d63ac5ce26f2004a48878aed823",
         ),
     )
 }
@@ -146,12 +168,13 @@ NAMES = tuple(CATALOGUE)
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found in a file."""
+    """What was found in a file; `sha256` is that of its uncompressed text."""
 
     path: Path
     rows: int
     features: int
     positives: int
+    sha256: str
 
 
 # ---- files that are there -------------------------------------------------------------------------------------------
@@ -234,11 +257,19 @@ def check_file(name: str, path: Path) -> Checked:
             features = max(features, int(block.X.indices.max(initial=-1)) + 1)
     except StreamError as error:
         raise DataError(f"{path} is not {wanted.name}: {error}.") from error
-    found = Checked(path, labels.total(), features, labels[1.0])
+    found = Checked(path, labels.total(), features, labels[1.0], _digest(path))
     if set(labels) - {-1.0, 1.0}:
         raise DataError(f"{path} is not {wanted.name}: its labels are {sorted(labels)[:5]}, not -1 and +1.")
     _compare(wanted, found)
     return found
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    for opened in find(path).open_each():
+        while piece := opened.read(CHUNK):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def _compare(wanted: DataSet, found: Checked) -> None:
@@ -350,7 +381,7 @@ def _make(wanted: DataSet, parts: list[Path], target: Path) -> Checked:
     except BaseException:
         made.unlink(missing_ok=True)
         raise
-    return Checked(target, found.rows, found.features, found.positives)
+    return replace(found, path=target)
 
 
 def _rows(part: Path) -> Iterator[tuple[str, bytes]]:

@@ -29,8 +29,10 @@ def download(
 ) -> Path:
     """Download a file.
 
-    What has come is kept in a file of the same name with .part at its end; this call, or a later one, goes on from
-    there if the server can. The file appears under its own name when it is whole.
+    What has come is kept in a file of the same name with .part at its end, and what tells the server's version of the
+    file (its ETag or Last-Modified) in one with .part.tag. This call, or a later one, goes on from there if the server
+    still has that version; otherwise it begins anew, so that two versions are never joined. The file appears under its
+    own name when it is whole.
 
     Parameters
     ----------
@@ -64,6 +66,7 @@ def download(
         try:
             if _attempt(url, part, progress, enough, timeout):
                 os.replace(part, path)
+                _tag_of(part).unlink(missing_ok=True)
                 return path
             error: Exception = ConnectionError("the connection was closed too early")
         except urllib.error.HTTPError as refusal:
@@ -76,7 +79,11 @@ def download(
         size = part.stat().st_size if part.exists() else 0
         failures, before = (1 if size > before else failures + 1), size
         if failures >= attempts:
-            kept = f" {size} bytes are kept in {part}; try again to go on from there." if size else ""
+            kept = (
+                f" {size} bytes are kept in {part}; try again to go on from there."
+                if size and _tag_of(part).exists()
+                else ""
+            )
             raise DownloadError(f"{url} cannot be downloaded: {error}.{kept}") from error
         time.sleep(wait * 2 ** (failures - 1))
 
@@ -89,10 +96,12 @@ def _attempt(
     timeout: float,
 ) -> bool:
     """Go on with a download; false if the connection ends before the file does."""
-    have = part.stat().st_size if part.exists() else 0
+    tag = _tag_of(part).read_text(encoding="latin-1") if part.exists() and _tag_of(part).exists() else ""
+    have = part.stat().st_size if tag else 0  # of which version the bytes are is not known without a tag
     request = urllib.request.Request(url, headers={"User-Agent": "pocketkernel", "Accept-Encoding": "identity"})
     if have:
         request.add_header("Range", f"bytes={have}-")
+        request.add_header("If-Range", tag)
     try:
         response = cast(HTTPResponse, urllib.request.urlopen(request, timeout=timeout))
     except urllib.error.HTTPError as refusal:
@@ -101,12 +110,19 @@ def _attempt(
         refusal.close()
         if refusal.headers.get("Content-Range", "").rpartition("/")[2] == str(have):
             return True
-        part.unlink()
+        _forget(part)
         return False
     with response:
         goes_on = response.status == 206 and (response.headers.get("Content-Range") or "").startswith(f"bytes {have}-")
-        if have and not goes_on:
+        if response.status == 206 and _version(response) not in ("", tag):
+            goes_on = False  # the server took no notice of If-Range
+        if not goes_on:
+            _forget(part)
+            if response.status == 206:
+                return False
             have = 0  # the server begins anew
+            if version := _version(response):
+                _tag_of(part).write_text(version, encoding="latin-1")
         length = response.headers.get("Content-Length")
         total = None if length is None else have + int(length)
         if have and enough is not None and _is_enough(part, enough):
@@ -120,6 +136,22 @@ def _attempt(
                 if enough is not None and enough(piece):
                     return True
     return total is None or have == total
+
+
+def _forget(part: Path) -> None:
+    """Remove the part before its tag: old bytes must never meet a new tag."""
+    part.unlink(missing_ok=True)
+    _tag_of(part).unlink(missing_ok=True)
+
+
+def _tag_of(part: Path) -> Path:
+    return part.with_name(part.name + ".tag")
+
+
+def _version(response: HTTPResponse) -> str:
+    """What If-Range can compare: a strong ETag, or else the time of the last change; "" if the server gives neither."""
+    etag: str = response.headers.get("ETag") or ""
+    return etag if etag.startswith('"') else response.headers.get("Last-Modified") or ""
 
 
 def _is_enough(part: Path, enough: Callable[[bytes], bool]) -> bool:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from pocketkernel.cli.errors import UsageError
 from pocketkernel.cli.options import Count
-from pocketkernel.cli.show import print_json
+from pocketkernel.cli.show import print_json, say
 from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.experiments.paper import QUICK
@@ -111,10 +111,10 @@ class Experiment:
             print_json(data | {"seconds": round(seconds, 3), "files": [str(path) for path in files]})
             return
         for table in tables:
-            print(plain(table), end="\n\n")
+            say(plain(table), end="\n\n")
         for remark in remarks:
-            print(remark)
-        print(f"{duration(seconds)} in all, written to {files[0].parent}: {', '.join(path.name for path in files)}")
+            say(remark)
+        say(f"{duration(seconds)} in all, written to {files[0].parent}: {', '.join(path.name for path in files)}")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from pocketkernel.cli.options import Count, at_least
-from pocketkernel.cli.show import print_json
+from pocketkernel.cli.show import print_json, say
 from pocketkernel.lab.cli._cells import writing
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.experiments.writing import plain
@@ -58,8 +58,8 @@ class Claim:
             print_json({"tables": tables, "seconds": round(seconds, 3), "files": [str(path) for path in files]})
             return
         for table in made.tables:
-            print(plain(table), end="\n\n")
-        print(f"{duration(seconds)}, written to {self.out}: {', '.join(path.name for path in files)}")
+            say(plain(table), end="\n\n")
+        say(f"{duration(seconds)}, written to {self.out}: {', '.join(path.name for path in files)}")
 
 
 def _names(table: Any) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pocketkernel.cli.options import Count, File, Reading, Seed, at_least, command_line, source_of
-from pocketkernel.cli.show import err, print_json
+from pocketkernel.cli.show import err, print_json, say
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.theory import Advice
 from pocketkernel.lab.theory import advise as advice_on
@@ -86,9 +86,9 @@ def advise(
             advice.to_dict() | {"command": command, "seconds": round(seconds, 3), "report": report and str(report)}
         )
         return
-    print(advice)
-    print(command)
-    print(duration(seconds) + (f", written to {report}" if report else ""))
+    say(advice)
+    say(command)
+    say(duration(seconds) + (f", written to {report}" if report else ""))
 
 
 def tables_of(advice: Advice) -> list[Table]:

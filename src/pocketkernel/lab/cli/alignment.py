@@ -8,7 +8,7 @@ import numpy as np
 from cyclopts import Parameter
 
 from pocketkernel.cli.options import Count, File, Reading, Seed, at_least, command_line, source_of, widths
-from pocketkernel.cli.show import print_json
+from pocketkernel.cli.show import print_json, say
 from pocketkernel.kernels import PAPER_KERNELS, Gaussian, gaussians
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.cli._two_classes import read_two_classes
@@ -80,9 +80,9 @@ def alignment(
         lines = [dict(zip(("kernel", "A", "A/T", "low", "high"), row, strict=False)) for row in table.rows]
         print_json({"rows": len(y), "kernels": lines, "seconds": round(seconds, 3), "report": report and str(report)})
         return
-    print(plain(table))
-    print(table.note)
-    print(duration(seconds) + (f", written to {report}" if report else ""))
+    say(plain(table))
+    say(table.note)
+    say(duration(seconds) + (f", written to {report}" if report else ""))
 
 
 def table_of(name: str, rows: int, kernels: Any, shares: Any, guess: AlignmentEstimate | None) -> Table:

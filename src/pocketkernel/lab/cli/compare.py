@@ -12,7 +12,7 @@ from cyclopts.validators import Number
 
 from pocketkernel.cli.errors import UsageError
 from pocketkernel.cli.options import File, Reading
-from pocketkernel.cli.show import err
+from pocketkernel.cli.show import err, say
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.experiments.compare import PEER_ROWS, Comparison
 from pocketkernel.lab.experiments.compare import compare as compare_all
@@ -90,10 +90,10 @@ def compare(
     if json:
         print(json_.dumps(_plain(made, files, seconds), indent=2))
         return
-    print(f"{file}: {X.shape[0]:,} rows, {X.shape[1]} columns")
-    print(plain(made.table).partition("\n")[2])
-    print(made.table.note)
-    print(duration(seconds) + (f", written to {out}: {', '.join(path.name for path in files)}" if files else ""))
+    say(f"{file}: {X.shape[0]:,} rows, {X.shape[1]} columns")
+    say(plain(made.table).partition("\n")[2])
+    say(made.table.note)
+    say(duration(seconds) + (f", written to {out}: {', '.join(path.name for path in files)}" if files else ""))
 
 
 def _read(file: str, rows: int | None, **options: Any) -> tuple[Any, Any, Skipped]:

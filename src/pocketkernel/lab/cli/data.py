@@ -5,12 +5,11 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich import box
-from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
 from pocketkernel.cli.errors import UsageError
-from pocketkernel.cli.show import err, out, print_json
+from pocketkernel.cli.show import err, escape, out, print_json
 from pocketkernel.lab import catalogue
 from pocketkernel.lab.catalogue import CATALOGUE, Checked, DataError
 
@@ -100,6 +99,8 @@ def get(*names: str, to: Path | None = None, mirror: str | None = None, json: Js
 def check(*names: str, folder: Folder = None, json: Json = False) -> None:
     """Count rows, columns and labels of local copies, and compare them with the catalogue.
 
+    Also says whether the text has the SHA-256 of the copy that the documented results were measured on.
+
     Parameters
     ----------
     names
@@ -130,9 +131,17 @@ def _located(name: str, folder: Path | None) -> str | None:
 
 def _report(found: list[Checked], json: bool) -> None:
     if json:
-        print_json([{**vars(one), "path": str(one.path)} for one in found])
+        print_json([{**vars(one), "path": str(one.path), "same_as_measured": _is_measured(one)} for one in found])
         return
     console = out()
     for one in found:
         counts = f"{one.rows:,} rows, {one.features:,} columns, {one.positives:,} positives"
-        console.print(f"[green]ok[/] {escape(str(one.path))}: {counts}")
+        copy = (
+            "same bytes as the copy that was measured" if _is_measured(one) else f"another copy, SHA-256 {one.sha256}"
+        )
+        console.print(f"[green]ok[/] {escape(str(one.path))}: {counts}; {copy}")
+
+
+def _is_measured(one: Checked) -> bool:
+    """Whether a file has the bytes that the documented results come from."""
+    return any(one.sha256 == entry.sha256 for entry in CATALOGUE.values())

@@ -18,7 +18,7 @@ from pocketkernel.cli.options import (
     command_line,
     source_of,
 )  # fmt: skip
-from pocketkernel.cli.show import err, print_json
+from pocketkernel.cli.show import err, print_json, say
 from pocketkernel.evaluate.job import learner_class
 from pocketkernel.kernels import Gaussian
 from pocketkernel.lab.cli._progress import duration
@@ -116,12 +116,12 @@ def regret(
     if json:
         print_json(facts(study) | {"seconds": round(seconds, 3), "report": report and str(report)})
         return
-    print(plain(table))
+    say(plain(table))
     for condition in study.conditions:
         if not condition.met:
-            print(f"{condition}.")
-    print(said(study))
-    print(duration(seconds) + (f", written to {report}" if report else ""))
+            say(f"{condition}.")
+    say(said(study))
+    say(duration(seconds) + (f", written to {report}" if report else ""))
 
 
 def facts(study: RegretStudy) -> dict[str, Any]:

@@ -1,0 +1,28 @@
+"""Text from files, shown where it can do no harm."""
+
+import re
+
+# Control characters (C0, DEL, C1), which a terminal obeys; what changes the direction of text or ends a line unseen;
+# halves of characters, which no terminal can show.
+_UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_KEPT = "\n\t"
+
+
+def plain(text: str, kept: str = _KEPT) -> str:
+    r"""The same with escapes in place of characters that a terminal would obey; newlines and tabs are kept.
+
+    Examples
+    --------
+    >>> plain("red\x1b[2J")
+    'red\\x1b[2J'
+    """
+    return _UNSHOWN.sub(lambda found: found[0] if found[0] in kept else _escaped(found[0]), text)
+
+
+def json_plain(text: str) -> str:
+    """The same for a JSON document, whose strings mean the same afterwards."""
+    return _UNSHOWN.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape", "surrogatepass").decode("ascii")

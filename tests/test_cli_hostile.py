@@ -1,0 +1,272 @@
+"""The command in a bad place: files and folders from somebody else, closed and full outputs, Ctrl-C at any moment."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pocketkernel import _files
+from pocketkernel.__main__ import main
+from pocketkernel._text import plain
+from pocketkernel.cli.options import HARMLESS
+
+SOURCE = Path(__file__).parents[1] / "src"
+COMMAND = [sys.executable, "-m", "pocketkernel"]
+ESCAPE = "\x1b]0;owned\x07\x9b31m\u202e"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(SOURCE))
+    Path("rows.csv").write_text("a,b,label\n" + "".join(f"{k % 7},{k % 3},{k % 2}\n" for k in range(60)))
+
+
+def run(*arguments, **options):
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, timeout=120, check=False, **options)
+
+
+# ---- a configuration that lies in the folder ------------------------------------------------------------------------
+
+HARMFUL = [
+    '[predict]\nout = "elsewhere"\n', "[run]\nforce = true\n", '[run]\nout = "elsewhere"\n', "[run]\nreport = true\n",
+    '[inspect]\npicture = "x.svg"\n', '[certify]\nreport = "x.html"\n', '[run]\nfiles = ["other.csv"]\n',
+    '[predict]\nmodel = "other"\n', '[lab.compare]\nout = "elsewhere"\n', '[lab.data.get]\nmirror = "http://evil"\n',
+    '[lab.data.get]\nto = "elsewhere"\n', '[lab.tables]\nbackend = "dask"\n', '[run]\n"--out" = "elsewhere"\n',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HARMFUL)
+def test_a_configuration_that_is_found_names_no_place(capsys, text):
+    Path("pocketkernel.toml").write_text(text)
+    name = next(reversed(text.split("\n")[1].split(" = ")[0].strip('"').split(".")))
+    before = sorted(Path().iterdir())
+    assert main(["run", "rows.csv", "--no-report"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and name in error and "--config pocketkernel.toml" in error
+    assert sorted(Path().iterdir()) == before
+
+
+def test_a_configuration_that_is_given_may_name_places(capsys):
+    Path("mine.toml").write_text('[run]\nout = "here"\nforce = true\nreport = false\n')
+    for _ in range(2):
+        assert main(["run", "rows.csv", "--memory", "16KiB", "--config", "mine.toml"]) == 0
+    assert Path("here", "model.safetensors").is_file()
+    assert "here" in capsys.readouterr().out
+
+
+def test_no_harmless_option_is_a_path():
+    assert not HARMLESS & {
+        "out",
+        "force",
+        "report",
+        "picture",
+        "to",
+        "mirror",
+        "from",
+        "from_",
+        "model",
+        "files",
+        "file",
+    }
+    assert tomllib.loads("[run]\nmemory = 1\n")["run"].keys() <= HARMLESS
+
+
+# ---- names and labels -----------------------------------------------------------------------------------------------
+
+
+def test_plain():
+    assert plain(ESCAPE) == r"\x1b]0;owned\x07\x9b31m\u202e"
+    assert plain("caf\udce9 ü 名\n\t") == "caf\\udce9 ü 名\n\t"
+
+
+def is_clean(text):
+    return all(sign == "\n" or sign.isprintable() for sign in text)
+
+
+def test_names_and_labels_are_shown_without_control_characters(capsys):
+    name = f"ro{ESCAPE.replace('/', '')}ws.csv"
+    Path(name).write_text(
+        f"a{ESCAPE},b,label\n" + "".join(f"{k % 7},{k % 3},{('no', 'ye' + ESCAPE)[k % 2]}\n" for k in range(60))
+    )
+    for arguments in (
+        ["run", name, "--out", "out", "--memory", "16KiB", "--no-report"],
+        ["run", name, "--out", "out" + ESCAPE, "--memory", "16KiB", "--no-report", "--json"],
+        ["inspect", "out"],
+        ["inspect", "out", "--json"],
+        ["predict", "out", name, "--json"],
+        ["certify", "out"],
+    ):
+        assert main(arguments) == 0, capsys.readouterr().err
+        captured = capsys.readouterr()
+        assert is_clean(captured.out), arguments
+        assert is_clean(captured.err), arguments
+    for arguments in (
+        ["run", name, "--out", "out2", "--drop", "none"],
+        ["run", name, "--out", "out2", "--label", f"a{ESCAPE}", "--memory", "16KiB"],
+        ["run", name + "x"],
+        ["run", "rows.csv", "--label", ESCAPE],
+        ["run", "rows.csv", "--learner", ESCAPE],
+        ["inspect", ESCAPE],
+        [ESCAPE],
+    ):
+        assert main(arguments) in (1, 2), arguments
+        captured = capsys.readouterr()
+        assert is_clean(captured.err) and captured.err.count("\n") == 1, arguments
+    assert main(["predict", "out", name, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {row["label"] for row in found["predictions"]} <= {"no", "ye" + ESCAPE}
+
+
+def test_formulas(capsys):
+    labels = ["=1+1", "@SUM(A1)", "-1+2", "+cmd", "-1", "yes"]
+    Path("f.csv").write_text("a,b,label\n" + "".join(f"{k % 6},{k % 3},{labels[k % 6]}\n" for k in range(120)))
+    assert main(["run", "f.csv", "--out", "f", "--memory", "16KiB", "--no-report"]) == 0
+    capsys.readouterr()
+    assert main(["predict", "f", "f.csv"]) == 0
+    raw = {line.split(",")[0] for line in capsys.readouterr().out.splitlines()[1:]}
+    assert main(["predict", "f", "f.csv", "--escape-formulas"]) == 0
+    safe = {line.split(",")[0] for line in capsys.readouterr().out.splitlines()[1:]}
+    assert raw & set(labels[:4]), "nothing to escape"
+    assert safe == {label if label in ("-1", "yes") else "'" + label for label in raw}
+
+
+# ---- outputs that are closed or full --------------------------------------------------------------------------------
+
+
+def shell(command):
+    return subprocess.run(["sh", "-c", command], capture_output=True, timeout=120, check=False, text=True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_closed_and_full_streams():
+    python = f"{sys.executable} -m pocketkernel"
+    learn = f"{python} run rows.csv --memory 16KiB --no-report --force"
+    for command, code, words in (
+        (f"{python} run - <&-", 1, "standard input: it is closed."),
+        (f"{learn} >&-", 1, "standard output is closed."),
+        (f"{learn} > /dev/full", 1, "standard output: No space left on device."),
+        (f"{learn} --json > /dev/full", 1, "standard output: No space left on device."),
+        (f"{learn} 2>&-", 0, ""),
+        (f"{learn} 2>/dev/full", 0, ""),
+        (f"{python} predict rows.run rows.csv > /dev/full", 1, "standard output: No space left on device."),
+        (f"{python} predict rows.run rows.csv --out /dev/full", 1, "/dev/full: No space left on device."),
+        (f"{python} predict rows.run rows.csv >&-", 1, "standard output is closed."),
+        (f"({python} predict rows.run rows.csv; echo $? > code) | true; exit $(cat code)", None, ""),
+        (f"{python} --version > /dev/full", 1, "standard output: No space left on device."),
+    ):
+        done = shell(command)
+        assert code is None or done.returncode == code, (command, done.stderr, done)
+        assert done.stderr == (f"pocketkernel: {words}\n" if words else ""), (command, done.stderr)
+
+
+def test_a_full_disk_is_named(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        _files.write_atomically(tmp_path / "model", b"data")
+    assert caught.value.filename == str(tmp_path / "model")
+    assert not list(tmp_path.glob("model")) and not list(tmp_path.glob(".pocket*"))
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EINVAL])
+def test_a_folder_that_cannot_be_synced_is_told(tmp_path, monkeypatch, number):
+    """But a system that does not sync folders at all is none that fails."""
+    real = os.fsync
+
+    def sync(handle):
+        if os.path.isdir(f"/proc/self/fd/{handle}"):
+            raise OSError(number, os.strerror(number))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    if number == errno.EINVAL:
+        _files.write_atomically(tmp_path / "model", b"data")
+        return
+    with pytest.raises(OSError, match=os.strerror(number)) as caught:
+        _files.write_atomically(tmp_path / "model", b"data")
+    assert caught.value.filename == str(tmp_path / "model")
+
+
+LIMITED = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({bytes}, {bytes}))
+from pocketkernel.__main__ import main
+sys.exit(main({arguments!r}))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs resource limits")
+@pytest.mark.parametrize("most", [64, 3000, 9000])
+def test_a_file_that_cannot_be_written_is_named(most):
+    arguments = ["run", "rows.csv", "--memory", "8KiB", "--out", "out", "--record-format", "csv"]
+    text = LIMITED.format(bytes=most, arguments=arguments)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, timeout=120, check=False, text=True)
+    assert done.returncode == 1, done
+    assert done.stderr.count("\n") == 1 and "out/" in done.stderr and "File too large" in done.stderr, done.stderr
+
+
+def test_a_file_name_that_is_not_utf8():
+    name = os.fsdecode(b"caf\xe9.csv")
+    try:
+        os.rename("rows.csv", name)
+    except OSError:
+        pytest.skip("this file system takes UTF-8 only")
+    done = run("run", name, "--memory", "16KiB", "--out", "out")
+    assert (done.returncode, done.stderr) == (0, b""), done
+    assert rb"caf\udce9" in done.stdout
+    done = run("predict", "out", name)
+    assert (done.returncode, done.stderr) == (0, b""), done
+    done = run("run", name, "--memory", "16KiB", "--out", os.fsdecode(b"out\xe9"), "--json")
+    assert (done.returncode, done.stderr) == (0, b""), done
+    json.loads(done.stdout)
+
+
+# ---- Ctrl-C ---------------------------------------------------------------------------------------------------------
+
+
+BEGINS = """
+import signal, sys
+
+def install(*given, real=signal.signal):
+    before = real(*given)
+    open("begun", "w").close()
+    return before
+
+signal.signal = install
+from pocketkernel.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+@pytest.mark.parametrize(
+    "arguments", [["run", "-"], ["demo"], ["--version"], ["lab", "data", "list"], ["predict", "x", "-"]]
+)
+def test_ctrl_c_at_any_moment(arguments):
+    """From our first line on, which is told by a file: how long the interpreter takes to start varies."""
+    for delay in (0.0, 0.1, 0.4, 1.2):
+        Path("begun").unlink(missing_ok=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", BEGINS, *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        while not Path("begun").exists():
+            time.sleep(0.001)
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        if process.returncode == 130:
+            assert err == b"pocketkernel: interrupted.\n", (delay, err)
+        else:  # it was done before
+            assert b"Traceback" not in err and process.returncode in (0, 1), (delay, out, err)
