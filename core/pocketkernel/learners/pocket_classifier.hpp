@@ -335,7 +335,7 @@ class PocketClassifier : public Learner<T> {
     // A width that owns tiles serves the next one too, so the last one needs none of its own.
     std::size_t owners() const { return K_ > 1 ? K_ - 2 : 0; }
     std::size_t frequencies(std::size_t i) const {
-        return (experts_[i].tiles + (i > 0 ? experts_[i - 1].tiles : 0)) * lanes_of<T>;
+        return static_cast<std::size_t>(experts_[i].tiles + (i > 0 ? experts_[i - 1].tiles : 0)) * lanes_of<T>;
     }
 
     // Moves up to an eighth of the tiles towards shares that fall by e for every 5 % that an owner's loss is above the
