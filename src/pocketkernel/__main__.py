@@ -7,7 +7,14 @@ TYPE_CHECKING = False  # as in typing, which takes time to import
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LAB = ("lab", "pocketkernel.lab.cli:app", "The paper's tables, theory and data sets, and comparisons with peers.")
+LAB = (
+    (
+        "demo",
+        "pocketkernel.lab.demo:demo",
+        "Watch PocketClassifier learn within a byte budget, then compare it with others.",
+    ),
+    ("lab", "pocketkernel.lab.cli:app", "The paper's tables, theory and data sets, and comparisons with peers."),
+)
 
 
 def main(argv: "Sequence[str] | None" = None) -> int:
@@ -23,7 +30,7 @@ def main(argv: "Sequence[str] | None" = None) -> int:
     try:
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        code = run(argv, branches=[Branch(*LAB)])
+        code = run(argv, branches=[Branch(*branch) for branch in LAB])
     except KeyboardInterrupt:
         _leave()
     if ours:

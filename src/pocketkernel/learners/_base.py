@@ -313,8 +313,8 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         Examples
         --------
         >>> from pocketkernel import MOMDS
-        >>> from pocketkernel.stream import rings
-        >>> model = MOMDS(norm_bound=1.0, step=2.0, random_state=0).fit(*rings(20_000))
+        >>> from pocketkernel.stream import known_kernel
+        >>> model = MOMDS(norm_bound=1.0, step=2.0, random_state=0).fit(*known_kernel(20_000))
         >>> proved = model.certificate()
         >>> proved.theorem, proved.informative
         ('Theorem 3 of Li & Liao (2024), afterwards', True)
