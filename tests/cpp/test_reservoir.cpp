@@ -13,7 +13,7 @@ TEST(reservoir_fills_then_replaces) {
     for (std::uint64_t t = 1; t <= 4; ++t) {
         const std::size_t slot = V.offer(t, rng);
         CHECK(slot == t - 1);
-        V.put(slot, t - 1);
+        V.put(slot, slot);
     }
     CHECK(V.size() == 4);
     CHECK(rng.next() == untouched.next());  // filling draws nothing

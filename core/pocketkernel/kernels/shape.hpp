@@ -39,11 +39,19 @@ struct KernelShape {
     Form form;
 };
 
-template <class Kernel, class = void>
-inline constexpr Form form_of = Form::exponential;
 template <class Kernel>
-inline constexpr Form form_of<Kernel, std::void_t<decltype(Kernel::power(KernelSpec()))>> = Form::power;
+constexpr auto form_if(int) -> decltype(Kernel::power(KernelSpec()), Form()) {
+    return Form::power;
+}
 template <class Kernel>
-inline constexpr Form form_of<Kernel, std::void_t<decltype(Kernel::value(1.0, 1u))>> = Form::value;
+constexpr auto form_if(int) -> decltype(Kernel::value(1.0, 1u), Form()) {
+    return Form::value;
+}
+template <class Kernel>
+constexpr Form form_if(long) {
+    return Form::exponential;
+}
+template <class Kernel>
+inline constexpr Form form_of = form_if<Kernel>(0);
 
 POCKETKERNEL_END

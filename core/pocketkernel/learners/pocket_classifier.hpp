@@ -123,8 +123,9 @@ class PocketClassifier : public Learner<T> {
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         bool good = this->common_valid() && mixture_.valid() && scale_.valid() && pool_.valid(owners()) &&
-                    within(course_->reversal, 0.0, 100.0) && within(course_->surprise, 0.0, 100.0) &&
-                    within(course_->log_weight, -800.0, 30.0) && course_->turned <= (R_ == 1);
+                    linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
+                    within(course_->surprise, 0.0, 100.0) && within(course_->log_weight, -800.0, 30.0) &&
+                    course_->turned <= (R_ == 1);
         for (std::size_t r = 0; r < R_; ++r) {
             good = good && within(bias_[r], -beyond_all, beyond_all);
             for (std::size_t k = 0; k < config_.features; ++k)
@@ -334,7 +335,7 @@ class PocketClassifier : public Learner<T> {
     // A width that owns tiles serves the next one too, so the last one needs none of its own.
     std::size_t owners() const { return K_ > 1 ? K_ - 2 : 0; }
     std::size_t frequencies(std::size_t i) const {
-        return (experts_[i].tiles + (i > 0 ? experts_[i - 1].tiles : 0)) * lanes_of<T>;
+        return static_cast<std::size_t>(experts_[i].tiles + (i > 0 ? experts_[i - 1].tiles : 0)) * lanes_of<T>;
     }
 
     // Moves up to an eighth of the tiles towards shares that fall by e for every 5 % that an owner's loss is above the
