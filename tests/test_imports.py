@@ -127,7 +127,7 @@ PLANTED = {
     "the laboratory": ("pocketkernel.cli.run", "from pocketkernel.lab.theory import advise", "the laboratory"),
     "in a function": ("pocketkernel.cli.run", "def f():\n    import pocketkernel.lab.catalogue", "the laboratory"),
     "by name": ("pocketkernel.cli.run", "NAME = 'pocketkernel.lab.cli:app'", "names the laboratory"),
-    "private module": ("pocketkernel.river", "from pocketkernel.learners._base import number", "private door"),
+    "private module": ("pocketkernel.river", "from pocketkernel.learners._parameters import number", "private door"),
     "private module by its package": ("pocketkernel.river", "from pocketkernel.learners import _base", "private door"),
     "private name": ("pocketkernel.cli.run", "from pocketkernel.report.svg import _thinned", "private door"),
     "within the laboratory": (
