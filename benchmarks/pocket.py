@@ -450,8 +450,8 @@ def buffer(names: list[str], permutations: int) -> bool:
 
 
 PARTS = {
-    "table": table, "streams": streams, "curve": curve, "robust": robust, "units": units, "weights": weights, "cost": cost,
-    "calibration": calibration, "buffer": buffer,
+    "table": table, "streams": streams, "curve": curve, "robust": robust, "units": units, "weights": weights,
+    "cost": cost, "calibration": calibration, "buffer": buffer,
 }  # fmt: skip
 
 
