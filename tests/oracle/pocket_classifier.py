@@ -109,7 +109,8 @@ class PocketClassifier:
                 self.bias -= 0.1 * c * g / math.sqrt(whole)
             elif self.count(i) > 0:
                 n = self.count(i)
-                steps[i] = 0.5 * math.sqrt(min(n, 2048)) / n / math.sqrt(whole) * c * g
+                rate = 0.5 if self.R == 1 else 2.0
+                steps[i] = rate * math.sqrt(min(n, 2048)) / n / math.sqrt(whole) * c * g
             self.squares[i] += c * g @ g
         self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
         self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
