@@ -23,9 +23,7 @@ def main(argv: "Sequence[str] | None" = None) -> int:
     """Run the command line; Ctrl-C is answered from the first moment on, before all is imported."""
     ours = argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:
-        signal.signal(
-            signal.SIGINT, _leave
-        )  # an exception during an import may get lost
+        signal.signal(signal.SIGINT, _leave)  # an exception during an import may get lost
     try:
         from pocketkernel.cli import Branch  # noqa: PLC0415
         from pocketkernel.cli import main as run  # noqa: PLC0415
