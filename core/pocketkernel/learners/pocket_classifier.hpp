@@ -75,6 +75,7 @@ class PocketClassifier : public Learner<T> {
     double frequency(std::size_t j, std::size_t k) const { return K_ > 1 ? pool_.frequency(j, k) : 0.0; }
 
     static constexpr bool reads_rows = true;  // by itself: a row is scaled in double precision before it is rounded
+    static constexpr bool takes_missing = true;  // z = 0, the usual value
     static double largest_value(Storage) { return ColumnScale<T>::value_limit; }
 
     template <class U>
