@@ -40,8 +40,8 @@ double value_limit(Storage storage) {
     return sizeof(T) == sizeof(float) ? 1e18 : 1e70;
 }
 
-// Whether a row's values can be learned: finite and within the limit, or NaN if a learner accepts it as missing. `fault`
-// is the position of the first that is not.
+// Whether a row's values can be learned: finite and within the limit, or NaN if a learner accepts it as missing.
+// `fault` is the position of the first that is not.
 template <bool Missing = false, class U>
 [[nodiscard]] inline Status check_values(const U* values, std::size_t n, double limit, std::size_t& fault) {
     const auto is_good = [&](double value) { return absolute(value) <= limit || (Missing && value != value); };
