@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 TYPE_CHECKING = False  # as in typing, which takes time to import
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ def main(argv: "Sequence[str] | None" = None) -> int:
         signal.signal(
             signal.SIGINT, _leave
         )  # an exception in the middle of an import may get lost, or leave a traceback
+    if (sys.argv[1:] if argv is None else list(argv)) == ["--version"]:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        print(version("pocketkernel"))
+        return 0
     from pocketkernel.cli import Branch  # noqa: PLC0415
     from pocketkernel.cli import main as run  # noqa: PLC0415
 
