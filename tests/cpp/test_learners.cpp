@@ -498,8 +498,8 @@ Config wide(const Which& which, std::size_t count, std::size_t budget) {
 struct PocketCourse {
     double square, running_square;
     std::uint64_t next_refresh;
-    double reversal, surprise;
-    std::uint64_t next_review, turned, unused;
+    double log_weight, reversal, surprise;
+    std::uint64_t next_review, turned;
     double squares;  // of the first expert
 };
 PocketCourse course_of(const AnyLearner& learner) {
