@@ -25,23 +25,27 @@ def main(argv: "Sequence[str] | None" = None) -> int:
     ours = argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:  # an exception during an import may get lost
         signal.signal(signal.SIGINT, _leave)
-    if (sys.argv[1:] if argv is None else list(argv)) == ["--version"]:
-        from importlib.metadata import version  # noqa: PLC0415
-
-        return _say(version("pocketkernel"))
     try:
-        from pocketkernel.cli import Branch  # noqa: PLC0415
-        from pocketkernel.cli import main as run  # noqa: PLC0415
-
-        if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        code = run(argv, branches=[Branch(*branch) for branch in LAB])
+        code = _run(argv, ours)
     except KeyboardInterrupt:
         os.write(2, INTERRUPTED)
         code = 130
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
     return code
+
+
+def _run(argv: "Sequence[str] | None", ours: bool) -> int:
+    if (sys.argv[1:] if argv is None else list(argv)) == ["--version"]:  # which needs nothing else
+        from importlib.metadata import version  # noqa: PLC0415
+
+        return _say(version("pocketkernel"))
+    from pocketkernel.cli import Branch  # noqa: PLC0415
+    from pocketkernel.cli import main as run  # noqa: PLC0415
+
+    if ours:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return run(argv, branches=[Branch(*branch) for branch in LAB])
 
 
 def _say(text: str) -> int:
