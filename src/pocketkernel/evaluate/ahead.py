@@ -12,12 +12,12 @@ READER = "pocketkernel reader"
 
 
 def ahead(blocks: Iterator[Block], depth: int = 2) -> Generator[Block, None, None]:
-    """The same blocks, read by a thread of its own while the learner, which leaves Python alone, works on the last.
+    """The same blocks, read by a separate thread while the learner, which releases the GIL, works on the last one.
 
     Parameters
     ----------
     blocks : iterator of Block
-        It is used in that thread alone.
+        It is used only in that thread.
     depth : int, default=2
         Blocks that may wait.
     """

@@ -1,4 +1,4 @@
-"""How a run went, as columns of numbers, in memory and as CSV or Parquet to the last bit."""
+"""The curve of a run: columns of numbers, in memory and as CSV or Parquet without rounding."""
 
 import csv
 import io
@@ -33,18 +33,18 @@ _WEIGHT = "weight: "  # before a kernel's name, in the header
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """How a run went: columns of equal length, one entry per point. Everything counts from the start.
+    """The curve of a run: columns of equal length, one entry per point. All numbers count from the start.
 
     Attributes
     ----------
     rows, mistakes : arrays of int64
         `rows` increases.
     loss : array of float64
-        Cumulative; NaN where the model does not tell.
+        Cumulative; NaN where the model does not report it.
     seconds : array of float64
         Time spent in the model.
     nbytes : array of int64
-        Bytes that the model takes; 0 where it does not tell.
+        Bytes of the model; 0 where it does not report them.
     stored : array of float64
         Rows in the buffer; the mean over the kernels if each has its own.
     additions, proxies, removals : arrays of int64

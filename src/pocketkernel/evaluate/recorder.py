@@ -13,7 +13,7 @@ from pocketkernel.model_file import ModelFileError
 
 
 class Recorder:
-    """Follows a run and keeps its curve, in bounded memory however long the run is.
+    """Follows a run and keeps its curve, in bounded memory for runs of any length.
 
     When there are more than `limit` points, every second one is dropped and from then on only every second report is
     kept, and so on: the points stay evenly spread. The latest report is always the last point.
@@ -21,7 +21,7 @@ class Recorder:
     Parameters
     ----------
     limit : int, default=2000
-        Most points that are kept besides the last, an even number from 2 up.
+        Maximum number of points in addition to the last, an even number of at least 2.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Recorder:
 
     def __init__(self, *, limit: int = 2000) -> None:
         if limit < 2 or limit % 2:
-            raise ValueError(f"limit={limit} does not halve: use an even number from 2 up.")
+            raise ValueError(f"limit={limit} cannot be halved: use an even number of at least 2.")
         self._limit = limit
         self._interval = 1
         self._reports = 0
@@ -45,12 +45,12 @@ class Recorder:
         self._last: tuple[Any, ...] | None = None  # the latest report, if it is not among the points
 
     def add(self, model: Any, progress: Progress) -> None:
-        """Note how the model is doing.
+        """Record the state of the model.
 
         Parameters
         ----------
         model : object
-            Asked for `diagnostics_`, `kernel_weights_` and `nbytes`; those it lacks are left open.
+            Its `diagnostics_`, `kernel_weights_` and `nbytes` are recorded if it has them.
         progress : Progress
             After the model's latest block.
         """

@@ -21,7 +21,7 @@ from pocketkernel.stream.errors import StreamError
 
 
 class RunError(ValueError):
-    """A folder that holds something else than this run, or a checkpoint that cannot be used."""
+    """A folder that contains something other than this run, or a checkpoint that cannot be used."""
 
 
 class Run:
@@ -32,13 +32,13 @@ class Run:
     stream, model, scaler, recorder
         Its parts.
     classes : array or None
-        The labels there are, once that is known.
+        All labels, once known.
     progress : Progress or None
         After the latest block.
     total : int or None
-        Rows there will be, if that is known.
+        Number of rows of the stream, if known.
     resumed_at : list of int
-        Rows after which the run went on from a checkpoint.
+        Row counts at which the run was resumed from a checkpoint.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class Run:
         if len(self.classes) > 2 and not self.model._multiclass:
             shown = ", ".join(map(plain_label, self.classes[:5])) + (" ..." if len(self.classes) > 5 else "")
             raise ValueError(
-                f"{type(self.model).__name__} tells two classes apart, and there are {len(self.classes)}: {shown}; "
+                f"{type(self.model).__name__} supports only two classes, but there are {len(self.classes)}: {shown}; "
                 "use learner=pocket or multiclassmomds."
             )
 
@@ -175,7 +175,7 @@ class Run:
             self.total = self._count()
         if self.total is None:
             raise ValueError(
-                f"{type(self.model).__name__} must know how many rows a pipe will have: give horizon=N, or rows=N."
+                f"{type(self.model).__name__} needs the number of rows of a pipe in advance: give horizon=N, or rows=N."
             )
         self.model.horizon = self.total
 

@@ -1,6 +1,6 @@
-"""The learners: the one to begin with, the paper's two, and its baselines.
+"""The learners: PocketClassifier, the paper's two, and its baselines.
 
-`__all__` names the learners. What else is here serves the rest of the package.
+`__all__` lists the learners. Everything else here is used by the rest of the package.
 """
 
 import reprlib
@@ -30,9 +30,9 @@ __all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", 
 
 
 def restored(contents: Contents) -> tuple[OnlineKernelClassifier, dict[str, Any]]:
-    """The learner that a model file holds, and the JSON of the adapter that saved it."""
+    """The learner in a model file, and the JSON of the adapter that saved it."""
     name = contents.model.get("estimator")
     if name not in __all__:
-        raise ModelFileError(f"the model file holds an unknown estimator, {reprlib.repr(name)}.")
+        raise ModelFileError(f"the model file contains an unknown estimator, {reprlib.repr(name)}.")
     class_: type[OnlineKernelClassifier] = globals()[name]
     return class_._restored(contents)

@@ -1,4 +1,4 @@
-"""PocketClassifier: the learner to begin with."""
+"""PocketClassifier: the recommended learner."""
 
 from typing import Any
 
@@ -35,8 +35,9 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
     dtype : {"float32", "float64"}, default="float32"
         Precision of coefficients and arithmetic.
     n_jobs : int, default=None
-        Most threads that score a block together, at most one per core; -1 stands for all, None for the environment's
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
+        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
+        for a few rows.
     random_state : int, NumPy generator or None, default=None
         Seed of the frequencies.
 

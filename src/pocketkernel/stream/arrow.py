@@ -68,8 +68,8 @@ class ArrowBatches:
             what = "Parquet" if format == "parquet" else "an Arrow file"
             how = "an Arrow stream" if format == "arrow" else "CSV or an Arrow stream"
             raise ValueError(
-                f"{opened.name}: {what} is read from several places at once, so it must be an uncompressed file on "
-                f"disk; through a pipe or compressed, use {how}."
+                f"{opened.name}: {what} needs random access, so it must be an uncompressed file on disk; for a pipe "
+                f"or compressed data use {how}."
             )
         if format == "parquet":
             from pyarrow import parquet  # noqa: PLC0415

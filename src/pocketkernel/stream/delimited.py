@@ -1,6 +1,6 @@
-"""CSV, TSV and their like: a record per line, fields in quotes or not, with or without a line of names.
+"""CSV, TSV and similar formats: one record per line, fields with or without quotes, with or without a header.
 
-The records are read in the binding (text.cpp), which knows line and column of what it cannot read.
+The records are parsed in the binding (text.cpp), which reports line and column of errors.
 """
 
 from collections import Counter
@@ -27,11 +27,11 @@ class Delimited:
     delimiter : str
         One byte.
     header : bool or None
-        Whether the first record has the names. None: it has, if none of its fields is a number.
+        Whether the first record has the names. None: it does if none of its fields is a number.
     columns : list of str or None
         Names, for a file without a header; for one with a header, the same names in any order.
     sample : int
-        Rows to tell numbers from text by.
+        Rows that decide which columns are numbers and which are text.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Delimited:
         sample: int = SAMPLE,
     ) -> None:
         if len(delimiter.encode()) != 1 or delimiter in '"\n\r':
-            raise ValueError(f"delimiter={delimiter!r} cannot be used: give one ASCII character, such as ',' or ';'.")
+            raise ValueError(f"delimiter={delimiter!r} is not supported: use one ASCII character, such as ',' or ';'.")
         self.text, self.skipped, self.delimiter = Text(opened), skipped, delimiter
         self.text.fill()
         first = self._first_record()

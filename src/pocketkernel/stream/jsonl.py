@@ -1,7 +1,7 @@
 """JSON lines: an object on every line, whose keys are the columns.
 
-Keys may come in any order and be absent, which is a missing value. The columns are the keys that more than half of the
-first 1,000 rows have; any other key is an error, unless the columns are given: then other keys are left out.
+Keys may be in any order; an absent key is a missing value. The columns are the keys that more than half of the first
+1,000 rows have. Any other key is an error, unless the columns are given: then other keys are ignored.
 """
 
 import json
@@ -22,7 +22,7 @@ TYPES = {"n": {int, float, bool, type(None)}, "t": {str, int, float, bool, type(
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 _decode = json.JSONDecoder(parse_constant=_no_constant).decode
@@ -40,7 +40,7 @@ class JsonLines:
     known : list of str
         Without `columns`, keys that earlier files have.
     sample : int
-        Lines to tell keys, and numbers from text, by.
+        Lines that decide the keys, and which of them are numbers.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ _EXPECTED = {
     "index": "a column, which is a whole number from 1 up",
     "colon": "a ':' between column and value",
     "value": "a finite number",
-    "qid": "no qid: rankings cannot be learned, remove them",
+    "qid": "no qid (ranking is not supported: remove them)",
 }
 
 
@@ -47,7 +47,7 @@ class Libsvm:
         self.most = ROWS
 
     def pieces(self) -> Iterator[Piece]:
-        """Rows, as they come."""
+        """Rows in the order of the file."""
         text, page = self.text, Page(2 * len(self.text.buffer) + 1)
         while True:
             if len(text.buffer) >= page.size:

@@ -181,11 +181,11 @@ class Checked:
 
 
 def entry(name: str) -> DataSet:
-    """A data set of the catalogue by its name, in small or capital letters."""
+    """A data set of the catalogue by its name, case-insensitive."""
     for known, found in CATALOGUE.items():
         if known.lower() == name.lower():
             return found
-    raise DataError(f"{name!r} is not in the catalogue; it has {', '.join(CATALOGUE)}.")
+    raise DataError(f"{name!r} is not in the catalogue: choose from {', '.join(CATALOGUE)}.")
 
 
 def cache_folder() -> Path:
@@ -221,7 +221,7 @@ def locate(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
                 return path
     places = ", ".join(map(str, folders(folder)))
     raise DataError(
-        f"{wanted.name}{ENDINGS[0]} is not in {places}: download it by 'pocketkernel lab data get {wanted.name}', "
+        f"{wanted.name}{ENDINGS[0]} is not in {places}: download it with 'pocketkernel lab data get {wanted.name}', "
         f"or set {VARIABLE} to the folder that has it."
     )
 
@@ -303,7 +303,7 @@ def get(
 ) -> Checked:
     """Download a data set from its official site, check it and keep it as NAME.svm.xz.
 
-    A broken download goes on where it stopped when this is called again. A file that is not the right one is removed.
+    An interrupted download is resumed when this is called again. A file with the wrong contents is removed.
 
     Parameters
     ----------

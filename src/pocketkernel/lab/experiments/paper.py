@@ -191,7 +191,7 @@ class PaperTables:
             "others. in published sd: mean here less the published one, divided by the published sd (at least 0.005, "
             "for a sd printed as 0.00).",
             f"Within 2 published sd: {counts['tuned']} (honest: {counts['honest']}), Raker taken with the published "
-            f"slip; Raker with the right widths: {counts['Raker, right widths']}.",
+            f"slip; Raker with the correct widths: {counts['Raker, right widths']}.",
             "Raker, published slip: the authors' script divides the projections by each width in turn, in place, so "
             "that the widths are 2^-2, 2^-2, 2^0, 2^4, 2^10 instead of 2^-2, 2^0, 2^2, 2^4, 2^6.",
             "seconds: CPU time of one thread here; published: the authors' R code on their machine.",

@@ -1,4 +1,4 @@
-"""What advice rests on: candidates learn the first part of a stream, each row answered before its label.
+"""The basis of the advice: candidates learn the first part of a stream, each row scored before its label is used.
 
 They do so in 4 KiB to 1 MiB, as do kernels of several widths by themselves; complexities are of the same rows.
 """
@@ -53,7 +53,7 @@ def advise(
     Parameters
     ----------
     source : path, glob, list of paths, "-", binary file; or array or sparse matrix of shape (n, d)
-        The stream, or rows from its beginning. Rows sorted by class tell nothing: shuffle them.
+        The stream, or rows from its start. Shuffle rows that are sorted by class.
     y : array of shape (n,), default=None
         Labels of the rows, two or more different ones; None if `source` is to be read.
     memory : int or str, default=None

@@ -72,7 +72,7 @@ def kernel_alignment(
 
 @dataclass(frozen=True, eq=False)
 class AlignmentEstimate:
-    """What random pairs of rows tell about the alignment.
+    """An estimate of the alignment from random pairs of rows.
 
     Attributes
     ----------

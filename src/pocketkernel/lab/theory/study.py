@@ -108,7 +108,7 @@ def study_regret(
         kernel = _best_kernel(rows, labels, made.kernels, U, name)
     elif kernel not in made.kernels:
         raise ValueError(
-            f"kernel={kernel!r} is none of the learner's: use one of {', '.join(map(repr, made.kernels))}."
+            f"kernel={kernel!r} is not one of the learner's kernels: use one of {', '.join(map(repr, made.kernels))}."
         )
     best = best_in_ball(rows, labels, kernel, U, name, landmarks=min(landmarks, len(labels)))  # type: ignore[arg-type]
     f, i = best.decision_function(rows), made.kernels.index(kernel)
