@@ -343,6 +343,8 @@ def compare_pockets(X, y, C, memory, as_csr=False, weights=None):
     assert done.stored.tolist() == [reference.count(i) for i in range(reference.K)]
     np.testing.assert_allclose(done.cumulative_loss, reference.cumulative_loss, rtol=1e-9)
     np.testing.assert_allclose(done.norms, reference.norms(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.column_relevance_, reference.factors, rtol=1e-9)
+    assert (reference.weighings > 0) == (reference.D > 0)
     pulls = np.abs(reference.w) * reference.norms()
     shares = pulls / pulls.sum()
     np.testing.assert_allclose(model.kernel_weights_, shares, rtol=1e-8, atol=1e-12)

@@ -120,6 +120,33 @@ def test_rows_may_be_of_either_precision():
     np.testing.assert_array_equal(make().predict_then_learn(X, y), make().predict_then_learn(X.astype(np.float64), y))
 
 
+# ---- which columns matter -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [2, 3])
+@pytest.mark.parametrize("d", [10, 30])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_columns_that_matter_are_found(d, C, seed):
+    """Two of many, and nothing linear in them."""
+    _, X = normal(12_000, d, seed)
+    y = np.digitize(X[:, 0] * X[:, 1], [0.0, 0.5][: C - 1])
+    relevance = make(memory="64KiB").fit(X, y).column_relevance_
+    print(relevance)
+    assert relevance.shape == (d,)
+    assert relevance[:2].min() > 1.5 * relevance[2:].max()
+    assert abs(np.log(relevance).mean()) < 0.01
+
+
+def test_columns_that_do_not_matter_cost_little():
+    X, y = xor(8000, d=20)
+    assert mistakes(X, y, LATE, memory="64KiB") < 0.1
+    assert mistakes(X[:, :2], y, LATE, memory="64KiB") < 0.05
+
+
+def test_a_linear_model_alone_weighs_no_columns():
+    assert make(memory="2KiB").fit(*xor(200)).column_relevance_.tolist() == [1.0] * 5
+
+
 # ---- missing values -------------------------------------------------------------------------------------------------
 
 

@@ -28,6 +28,7 @@ class PocketClassifier:
         # experts
         self.a, self.bias, self.a_squares = np.zeros((R, d)), np.zeros(R), np.ones(d)
         self.theta = np.zeros((D, R, 4))
+        self.rho, self.rho_squares, self.factors = np.zeros(d), np.ones(d), np.ones(d)
         self.squares, self.loss = np.ones(K), np.zeros(K)
         # mixture
         self.w, self.A = np.full(K, 1 / K), RIDGE * np.eye(K)
@@ -35,6 +36,7 @@ class PocketClassifier:
         self.turned, self.reversal, self.surprise = False, 0.0, 0.0
         self.log_weight = 0.0
         self.turns = self.hurries = self.moves = self.clipped = self.limited = self.restarts = 0
+        self.weighings = 0
         self.cumulative_loss = 0.0
 
     def count(self, i):
@@ -75,7 +77,7 @@ class PocketClassifier:
         """Learn a row of class y; answer the decision from before: one number for two classes, else one for each."""
         z = 2 * np.arcsinh((x - self.centre) / np.where(self.spread > 0, self.spread, np.inf) / 2)
         z[np.isnan(x)] = 0
-        waves = self.waves(z)
+        waves = self.waves(self.factors * z)
         s = self.experts(z, waves)
         F = self.w @ s
         answer = F if self.R > 1 else (-F[0] if self.turned else F[0])
@@ -88,12 +90,15 @@ class PocketClassifier:
         self.cumulative_loss += w * loss
         self.log_weight += (math.log(w) - self.log_weight) / min(self.rounds, 4096)
         c = min(math.exp(math.log(w) - self.log_weight), 16, self.rounds)  # how many times the row counts
+        weighed = self.factors * z
+        if self.D > 0 and self.rounds * 0x9E3779B97F4A7C15 % 2**64 < 2**62:
+            self.weigh_columns(x, weighed, waves, c * slope)
         self.teach_experts(z, waves, s, F, target, c)
         u = s @ slope
         self.A = KEEP * self.A + (1 - KEEP) * RIDGE * np.eye(self.K) + c * np.outer(u, u)
         self.w = self.w - c * np.linalg.solve(self.A, u)
         self.watch(F, target, c, loss)
-        self.observe(x, z)
+        self.observe(x, weighed)
         if self.owners > 1 and self.rounds >= self.next_review:
             self.review()
         return answer
@@ -115,6 +120,21 @@ class PocketClassifier:
             self.squares[i] += c * g @ g
         self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
         self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
+
+    def weigh_columns(self, x, z, waves, slope):
+        """Step of rho; z is weighed. Of a sparse row only the columns that are not 0 are asked."""
+        cos, sin, cos2, sin2 = waves.T[:, :, None]
+        own = self.theta[:, :, 1] * cos - self.theta[:, :, 0] * sin
+        lent = self.theta[:, :, 3] * cos2 - self.theta[:, :, 2] * sin2
+        by_angle = self.w[self.owner] * (own @ slope) + 2 * self.w[self.owner + 1] * (lent @ slope)
+        by_angle /= self.widths[self.owner] * math.sqrt(self.square)
+        G = by_angle @ self.W * z
+        if self.stands_still and np.count_nonzero(x) <= len(x) // 4:
+            G[x == 0] = 0
+        self.rho_squares = 0.9999 * self.rho_squares + 0.0001 + G**2
+        self.rho -= 0.1 * G / np.sqrt(self.rho_squares)
+        self.rho = np.clip(self.rho - self.rho.mean(), -5, 3)
+        self.weighings += 1
 
     def watch(self, F, y, c, loss):
         if self.R == 1:
@@ -184,8 +204,10 @@ class PocketClassifier:
         if self.rounds >= self.next_refresh:
             self.next_refresh = self.rounds + 1 + min(self.rounds, WINDOW) // 16
             self.square = self.running_square
+            self.factors = np.exp(self.rho)
             moved = np.ones_like(moved)
         if not self.stands_still:
+            self.factors = np.exp(self.rho)
             moved = np.ones_like(moved)
         self.centre, self.spread = np.where(moved, [self.mean, self.deviation], [self.centre, self.spread])
 

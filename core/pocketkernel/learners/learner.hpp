@@ -28,6 +28,12 @@ inline constexpr bool has_frequencies = false;
 template <class L>
 inline constexpr bool has_frequencies<L, std::void_t<decltype(std::declval<const L&>().frequency(0, 0))>> = true;
 
+// Whether a learner weighs the columns, and tells their weights by `relevance(k)`.
+template <class L, class = void>
+inline constexpr bool has_relevance = false;
+template <class L>
+inline constexpr bool has_relevance<L, std::void_t<decltype(std::declval<const L&>().relevance(0))>> = true;
+
 // Of scores for all classes the largest, the first of several; but of two classes the second, as a difference of 0
 // means in the learners for two.
 inline std::size_t largest(const double* scores, std::size_t classes) {

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee
@@ -47,6 +49,8 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
         Frequencies that fit into the memory, over all widths.
     kernel_weights_ : array
         How much each expert counts in the mixture: the linear one first, then the widths.
+    column_relevance_ : array
+        How much each column counts in the kernels' distances, 1 in the (geometric) mean: an explanation.
     frequencies_, diagnostics_, nbytes
         See the properties. ``diagnostics_.stored`` has the frequencies of each width.
 
@@ -82,6 +86,11 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
         self.dtype = dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    @property
+    def column_relevance_(self) -> npt.NDArray[np.float64]:
+        """What each column is multiplied by before kernels see it, learned from the stream; 1 in the geometric mean."""
+        return np.array(self._fitted().relevance())
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         return Guarantee(
