@@ -12,11 +12,12 @@ KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 3.0, 65535
 
 
 class PocketClassifier:
-    def __init__(self, widths, frequencies, d, C, lanes):
+    def __init__(self, widths, frequencies, d, C, lanes, lag):
         self.widths, self.W, self.lanes = np.array([np.inf, *widths]), frequencies, lanes
-        self.K, self.R, self.D = 1 + len(widths), 1 if C == 2 else C, len(frequencies)
+        self.K, self.R, self.D = 1 + len(widths) + lag, 1 if C == 2 else C, len(frequencies)
+        self.lag = lag
         K, R, D = self.K, self.R, self.D
-        self.owners = max(0, K - 2)
+        self.owners = max(0, len(widths) - 1)
         self.owner = np.array([1 + j // lanes % self.owners for j in range(D)], dtype=int)
         self.rounds = self.mistakes = 0
         # columns
@@ -30,6 +31,8 @@ class PocketClassifier:
         self.theta = np.zeros((D, R, 4))
         self.rho, self.rho_squares, self.factors = np.zeros(d), np.ones(d), np.ones(d)
         self.squares, self.loss = np.ones(K), np.zeros(K)
+        # the last labels and their mean, as inputs; the last of the experts
+        self.lags, self.lag_weights, self.lag_squares = np.zeros((4, R)), np.zeros(4), np.ones(4)
         # mixture
         self.w, self.A = np.full(K, 1 / K), RIDGE * np.eye(K)
         # change
@@ -63,15 +66,17 @@ class PocketClassifier:
         terms = self.theta * waves[:, None]
         np.add.at(s, self.owner, terms[:, :, :2].sum(axis=2))
         np.add.at(s, self.owner + 1, terms[:, :, 2:].sum(axis=2))
+        if self.lag:
+            s[-1] = self.lag_weights @ self.lags
         self.clipped += int(np.sum(np.abs(s) > 8))
         return np.clip(s, -8, 8)
 
     def norms(self):
         squares = [np.sum(self.a**2) + np.sum(self.bias**2)]
-        for i in range(1, self.K):
+        for i in range(1, len(self.widths)):
             mine, lent = self.theta[self.owner == i, :, :2], self.theta[self.owner == i - 1, :, 2:]
             squares.append(np.sum(mine**2) + np.sum(lent**2))
-        return np.sqrt(squares)
+        return np.sqrt([*squares, np.sum(self.lag_weights**2)] if self.lag else squares)
 
     def learn(self, x, y, w=1.0):
         """Learn a row of class y; answer the decision from before: one number for two classes, else one for each."""
@@ -97,6 +102,8 @@ class PocketClassifier:
         u = s @ slope
         self.A = KEEP * self.A + (1 - KEEP) * RIDGE * np.eye(self.K) + c * np.outer(u, u)
         self.w = self.w - c * np.linalg.solve(self.A, u)
+        now = np.eye(self.R)[target] if self.R > 1 else np.array([1.0 if target == 1 else -1.0])
+        self.lags = np.stack([now, *self.lags[:2], self.lags[3] + 0.05 * (now - self.lags[3])])
         self.watch(F, target, c, loss)
         self.observe(x, weighed)
         if self.owners > 1 and self.rounds >= self.next_review:
@@ -113,6 +120,10 @@ class PocketClassifier:
                 self.a -= 0.1 * c * np.outer(g, z / np.sqrt(self.a_squares + c**2 * (g @ g) * z**2))
                 self.a_squares = self.a_squares + c * (g @ g) * z**2
                 self.bias -= 0.1 * c * g / math.sqrt(whole)
+            elif self.lag and i == self.K - 1:
+                G = self.lags @ g
+                self.lag_weights = self.lag_weights - c * G / np.sqrt(self.lag_squares + c**2 * G**2)
+                self.lag_squares = self.lag_squares + c * G**2
             elif self.count(i) > 0:
                 n = self.count(i)
                 rate = 0.5 if self.R == 1 else 2.0
