@@ -13,7 +13,7 @@ from pocketkernel.__main__ import main
 from pocketkernel.evaluate import Record
 from pocketkernel.lab.experiments.compare import compare
 from pocketkernel.lab.experiments.contestants import LEARNERS, PEERS, Contestant, Task
-from pocketkernel.stream import digits
+from pocketkernel.lab.streams import digits
 from pocketkernel.stream.libsvm import line_of
 
 

@@ -25,26 +25,11 @@ _EXPECTED = {
 
 
 class Libsvm:
-    """The rows of one file.
+    """The rows of one file; a `width` of None stands for any."""
 
-    Attributes
-    ----------
-    width : int or None
-        Number of columns; None as long as any will do.
-    most : int
-        Most rows to read in one go.
-    """
-
-    def __init__(
-        self,
-        opened: Opened,
-        skipped: Skipped,
-        width: int | None,
-        dtype: npt.DTypeLike = np.float64,
-    ) -> None:
-        self.text = Text(opened)
-        self.skipped, self.width, self.dtype = skipped, width, dtype
-        self.most = ROWS
+    def __init__(self, opened: Opened, skipped: Skipped, width: int | None, dtype: npt.DTypeLike = np.float64) -> None:
+        self.text, self.skipped, self.width, self.dtype = Text(opened), skipped, width, dtype
+        self.most = ROWS  # to read in one go
 
     def pieces(self) -> Iterator[Piece]:
         """Rows, as they come."""
