@@ -1,4 +1,4 @@
-"""Streams for experiments: made up ones, the digits of scikit-learn, and rows in random order or scaled."""
+"""Streams for experiments: generated ones, the digits of scikit-learn, rows in random order or scaled, and as text."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sklearn.datasets import load_digits  # type: ignore[import-untyped, unused-ignore]
 
 from pocketkernel.stream import Block, Scaler, gather, permutation
-from pocketkernel.stream.block import check_block
+from pocketkernel.stream.block import Array, check_block
 
 
 def rings(
@@ -158,3 +158,10 @@ def scale(blocks: Iterable[Block], scaler: Scaler) -> Iterator[Block]:
     """The same blocks with their rows scaled, each row by those before it."""
     for block in blocks:
         yield replace(block, X=scaler.transform_then_learn(block.X))
+
+
+def line_of(label: float | None, columns: Array, values: Array) -> bytes:
+    """One line of LIBSVM text, which reads back as the same numbers; columns from 0."""
+    words = [] if label is None else [repr(int(label) if label == int(label) else float(label))]
+    words += [f"{column + 1}:{value!r}" for column, value in zip(columns.tolist(), values.tolist(), strict=True)]
+    return " ".join(words).encode() + b"\n"
