@@ -9,9 +9,10 @@ from scipy import sparse
 
 import cli_files
 import pocketkernel
+from pocketkernel.lab.streams import rings
 from pocketkernel.lab.theory import advise
 from pocketkernel.lab.theory._trials import Candidate, attempt, confidence_within, outlook, wilson
-from pocketkernel.stream import known_kernel, rings
+from pocketkernel.stream import known_kernel
 
 LEVELS = [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20]
 
@@ -154,7 +155,7 @@ def test_widths(advice):
 
 
 def test_bounds(advice):
-    """The loss falls with U; the sum falls with memory, as long as its term is the largest."""
+    """Each part is that of the bound, and at first the sum falls as memory grows."""
     assert [terms.memory for terms in advice.bounds] == LEVELS
     totals = [terms.total for terms in advice.bounds]
     for terms, budget in zip(advice.bounds, (line["budget"] for line in advice.table), strict=True):

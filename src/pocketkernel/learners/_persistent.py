@@ -25,8 +25,7 @@ MOST_LABEL_BYTES = 2**24
 _FIELDS = {"estimator", "parameters", "recipe", "labels", "feature_names", "n_features", "extra"}
 # What the bytes bring back; everything else that an estimator carries goes into a pickle as it is.
 _LEARNED = (
-    "_core", "_recipe", "_core_knows_labels", "_places", "budget_", "classes_", "n_features_in_",
-    "feature_names_in_",
+    "_core", "_recipe", "_coding", "budget_", "classes_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 
 
@@ -47,7 +46,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         written as its family and number; `random_state` as it is if it is None or a number, else as the seed that was
         drawn from it.
         """
-        return self._to_bytes({})
+        return model_file.encode(self._contents({}))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_bytes()` to a file, which `pocketkernel.load` reads.
@@ -56,12 +55,8 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         """
         write_atomically(path, self.to_bytes())
 
-    def _to_bytes(self, extra: dict[str, Any]) -> bytes:
-        """`to_bytes` with JSON of whoever wraps the estimator."""
-        return model_file.encode(self._contents(extra))
-
     def _contents(self, extra: dict[str, Any]) -> Contents:
-        """What a file of this estimator holds."""
+        """What a file of this estimator holds, with JSON of whoever wraps it."""
         name = type(self).__name__
         if library_class(type(self)) is not type(self):
             raise TypeError(
@@ -107,11 +102,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The model that `to_bytes` wrote; it goes on exactly where that one was."""
-        return cls._from_contents(model_file.decode(data, plausible))
-
-    @classmethod
-    def _from_contents(cls, contents: Contents) -> Self:
-        estimator, extra = cls._restored(contents)
+        estimator, extra = cls._restored(model_file.decode(data, plausible))
         if extra:
             raise ModelFileError("the model file holds a stream of pocketkernel.river: use pocketkernel.load.")
         return estimator
@@ -173,7 +164,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = recipe.features
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        self._name_labels()
+        self._tell_labels()
         return extra
 
     # ---- pickles: parameters and the like as they are, the rest as the bytes of a file ------------------------------

@@ -26,21 +26,14 @@ _DASHES = ("", "7 4", "2 4", "9 3 2 3")
 
 
 def figure(chart: Chart, identifier: str, *, small: bool = False) -> str:
-    """Draw a chart.
+    """Draw a chart; no other figure of the page has its identifier, of letters, digits and hyphens.
 
-    Parameters
-    ----------
-    chart : Chart
-        What to draw.
-    identifier : str
-        A name that no other figure of the page has, of letters, digits and hyphens.
-    small : bool, default=False
-        For three in a line rather than two.
+    A small one is for three in a line rather than two.
 
     Examples
     --------
-    >>> from pocketkernel.report.charts import Series, line_chart
-    >>> text = figure(line_chart([Series("a & b", [1, 2, 3], [0.3, 0.2, 0.1])], title="Mistakes"), "mistakes")
+    >>> from pocketkernel.report import Chart, Series
+    >>> text = figure(Chart("Mistakes", [Series("a & b", [1, 2, 3], [0.3, 0.2, 0.1])]), "mistakes")
     >>> text.count("<path"), "a &amp; b" in text
     (1, True)
     """

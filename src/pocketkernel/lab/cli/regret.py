@@ -19,15 +19,15 @@ from pocketkernel.cli.options import (
     source_of,
 )  # fmt: skip
 from pocketkernel.cli.show import err, print_json, say
-from pocketkernel.evaluate.job import learner_class
+from pocketkernel.evaluate.job import make_learner
 from pocketkernel.kernels import Gaussian
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.cli._two_classes import read_two_classes
 from pocketkernel.lab.experiments.writing import plain
+from pocketkernel.lab.report import Cell, Column, Table, write_report
 from pocketkernel.lab.theory import RegretStudy, study_regret
 from pocketkernel.lab.theory.study import LANDMARKS
-from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
-from pocketkernel.report.tables import Cell
+from pocketkernel.report import Chart, Series
 
 ROWS = 5000
 
@@ -76,10 +76,10 @@ def regret(
         Print everything as one JSON document.
     """
     began = time.perf_counter()
-    made = learner_class(learner)(**learning.parameters(learner))
+    made = make_learner(learner, learning.parameters(learner))
     if made._multiclass:
         raise UsageError(f"{type(made).__name__} is for many classes: use momds, momdh, lkmbooks or raker.")
-    if learner_class(learner).__name__ == "LKMBooks" and made.horizon is None:
+    if type(made).__name__ == "LKMBooks" and made.horizon is None:
         made.set_params(horizon=rows)
     X, y = read_two_classes(source_of(files), rows, reading.options(), permute=permute, scale=scale)
     with err().status("running"):
@@ -214,8 +214,8 @@ def chart_of(study: RegretStudy) -> Chart:
     if study.bound is not None:
         lines.append(Series("bound", curve.rows, study.bound))
     lines.append(Series("own loss", curve.rows, curve.own_loss, reference=True))
-    return line_chart(
-        lines,
+    return Chart(
+        series=lines,
         title="Regret so far",
         x_label="rows",
         y_label="sum of losses",

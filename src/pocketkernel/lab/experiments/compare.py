@@ -16,10 +16,11 @@ from pocketkernel._scores import labels_of
 from pocketkernel.evaluate import Record, Recorder, progressive, settings_of
 from pocketkernel.lab.experiments.contestants import ALL, LEARNERS, PEERS, Contestant, Task
 from pocketkernel.lab.experiments.outputs import write_outputs
+from pocketkernel.lab.report import Cell as Value
+from pocketkernel.lab.report import Column, Spread, Table
+from pocketkernel.lab.streams import permute, scale
 from pocketkernel.memory import parse_bytes
-from pocketkernel.report import Column, Spread, Table
-from pocketkernel.report.tables import Cell as Value
-from pocketkernel.stream import SCALERS, blocks_of, gather, permute, scale
+from pocketkernel.stream import SCALERS, blocks_of, gather
 
 POINTS = 50
 """Of a curve, about."""
@@ -115,7 +116,7 @@ def compare(
 
     Examples
     --------
-    >>> from pocketkernel.stream import digits
+    >>> from pocketkernel.lab.streams import digits
     >>> made = compare(*digits(), learners=["momds"], peers=["sgd"], permutations=2)
     >>> [row[0] for row in made.table.rows]
     ['M-OMD-S', 'SGDClassifier']

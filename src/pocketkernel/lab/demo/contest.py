@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pocketkernel import Gaussian
-from pocketkernel.evaluate import Majority, OnlineLinear, Progress, progressive
-from pocketkernel.evaluate.roster import ROSTER
+from pocketkernel.evaluate import Progress, progressive
 from pocketkernel.kernels import PAPER_KERNELS
-from pocketkernel.stream import digits, known_kernel
+from pocketkernel.lab.demo.baselines import Majority, OnlineLinear
+from pocketkernel.lab.roster import ROSTER
+from pocketkernel.lab.streams import digits
+from pocketkernel.stream import known_kernel
 
 FRAMES = 100
 SMALLEST_BLOCK = 100
