@@ -288,8 +288,10 @@ def streams(names: list[str], permutations: int) -> bool:
     """Streams in their own order, two classes or more. No limit: the aims are beside the figures."""
     seeds = min(permutations, 3)
     print(f"\nMistakes in % at 64 KiB, rows in their own order, mean of {seeds} seeds.\n")
-    print("Without lag: without the expert on the last labels. Those of rialto come in a fixed cycle, which it reads off;")
-    print("that is no skill, and the aim there is one without it.\n")
+    print(
+        "Without lag: without the expert on the last labels. Those of rialto come in a fixed cycle, which that expert"
+    )
+    print("reads off. That is no skill: the aim there is one without it.\n")
     print("| stream | rows | columns | classes | aim | without lag | mistakes |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for name, aim in STREAMS.items():

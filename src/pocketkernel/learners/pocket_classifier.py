@@ -23,12 +23,12 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
     Brings every column to one scale, from the rows seen so far; learns a linear model and random features of six
-    kernel widths side by side, and one expert on the last labels; mixes them by a Newton step, so that it is hardly worse than the best of them and often
-    better; and gives memory to the widths that predict well. When the stream changes it notices, and learns fast again;
-    when a column changes its units or its level, that column's scale starts anew. NaN (in a data frame, null) is a
-    missing value, and counts as the usual one of its column. Two classes or more. Weights of rows
-    are relative: a row counts as often as its weight is times the geometric mean of the last 4,096 or so, at most 16
-    times. ``docs/pocket_classifier.md`` explains the design and what it guarantees.
+    kernel widths side by side, and one expert on the last labels; mixes them by a Newton step, so that it is hardly
+    worse than the best of them and often better; and gives memory to the widths that predict well. When the stream
+    changes it notices, and learns fast again; when a column changes its units or its level, that column's scale starts
+    anew. NaN (in a data frame, null) is a missing value, and counts as the usual one of its column. Two classes or
+    more. Weights of rows are relative: a row counts as often as its weight is times the geometric mean of the last
+    4,096 or so, at most 16 times. ``docs/pocket_classifier.md`` explains the design and what it guarantees.
 
     Parameters
     ----------
