@@ -121,6 +121,13 @@ class EngineOf final : public Engine {
         }
         return false;
     }
+    bool relevance(double* out) const override {
+        if constexpr (has_relevance<L>) {
+            for (std::size_t k = 0; k < learner_.config().features; ++k) out[k] = learner_.relevance(k);
+            return true;
+        }
+        return false;
+    }
     bool valid() const override { return learner_.valid(); }
     std::size_t state_bytes() const override { return pocketkernel::state_bytes(learner_); }
     void save(unsigned char* to) const override { pocketkernel::save(learner_, to); }

@@ -48,6 +48,7 @@ class Engine {
     virtual const Tally& tally() const = 0;
     virtual KernelReport report(std::size_t kernel) const = 0;
     virtual bool frequencies(double* out) const = 0;  // false if the learner has none
+    virtual bool relevance(double* out) const = 0;    // of the columns; likewise
     virtual bool valid() const = 0;
     virtual std::size_t state_bytes() const = 0;
     virtual void save(unsigned char* to) const = 0;

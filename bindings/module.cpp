@@ -385,6 +385,12 @@ class PyLearner {
             return false;
         return engine_->frequencies(o.data<double>());
     }
+    std::vector<double> relevance() {
+        const Guard guard(*this, reading);
+        std::vector<double> factors(settings_.config.features);
+        if (!engine_->relevance(factors.data())) factors.clear();
+        return factors;
+    }
 
     std::size_t state_bytes() const { return engine_->state_bytes(); }
     nb::bytes save() {
@@ -777,6 +783,7 @@ NB_MODULE(_core, m) {
         .def("tally", &PyLearner::tally)
         .def("report", &PyLearner::report)
         .def("frequencies", &PyLearner::frequencies, "out"_a)
+        .def("relevance", &PyLearner::relevance)
         .def_prop_ro("state_bytes", &PyLearner::state_bytes)
         .def("save", &PyLearner::save)
         .def("load", &PyLearner::load, "state"_a);

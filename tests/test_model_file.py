@@ -540,7 +540,7 @@ def test_a_new_field_of_the_recipe(monkeypatch):
 def test_room_for_a_wrapper():
     model = taught(MOMDS)
     extra = {"river": {"columns": {"a": 0, "b": 1}}}
-    data = model._to_bytes(extra)
+    data = model_file.encode(model._contents(extra))
     restored, found = MOMDS._restored(model_file.decode(data, plausible))
     assert found == extra
     same(restored, model)
@@ -638,7 +638,7 @@ def test_a_subclass(tmp_path):
         with pytest.raises(TypeError, match=r"Mine is not a class of pocketkernel.*use pickle, or save a MOMDS"):
             refuse()
     assert not list(tmp_path.iterdir())
-    refused(taught(MOMDS).to_bytes(), "holds a 'MOMDS', not a 'Mine'", Mine)
+    refused(taught(MOMDS).to_bytes(), "contains a 'MOMDS', not a 'Mine'", Mine)
 
 
 # ---- other levels and processes -------------------------------------------------------------------------------------

@@ -28,6 +28,12 @@ inline constexpr bool has_frequencies = false;
 template <class L>
 inline constexpr bool has_frequencies<L, std::void_t<decltype(std::declval<const L&>().frequency(0, 0))>> = true;
 
+// Whether a learner weighs the columns, and tells their weights by `relevance(k)`.
+template <class L, class = void>
+inline constexpr bool has_relevance = false;
+template <class L>
+inline constexpr bool has_relevance<L, std::void_t<decltype(std::declval<const L&>().relevance(0))>> = true;
+
 // The class with the largest score; the first if several are equal, but of two classes the second, because a score of 0
 // means the second class in the learners for two classes.
 inline std::size_t largest(const double* scores, std::size_t classes) {

@@ -31,20 +31,11 @@ Exit codes: 0 success, 1 error in a file, 2 error in the command, 130 interrupte
 
 
 class Branch(NamedTuple):
-    """A group of further verbs, which are imported when they are used.
-
-    Attributes
-    ----------
-    name : str
-    app : str
-        A cyclopts App of that name, as "module:attribute".
-    help : str
-        A one-line description.
-    """
+    """A group of further verbs, which are imported when they are used."""
 
     name: str
-    app: str
-    help: str
+    app: str  # a function or a cyclopts App of that name, as "module:attribute"
+    help: str  # a one-line description
 
 
 def main(argv: Sequence[str] | None = None, branches: Sequence[Branch] = ()) -> int:

@@ -14,12 +14,7 @@ READER = "pocketkernel reader"
 def ahead(blocks: Iterator[Block], depth: int = 2) -> Generator[Block, None, None]:
     """The same blocks, read by a separate thread while the learner, which releases the GIL, works on the last one.
 
-    Parameters
-    ----------
-    blocks : iterator of Block
-        It is used only in that thread.
-    depth : int, default=2
-        Blocks that may wait.
+    The iterator is used only in that thread. At most `depth` blocks wait.
     """
     queue: Queue[Block | BaseException | None] = Queue(depth)
     stop = Event()

@@ -30,8 +30,8 @@ def alignment(
 ) -> None:
     """Measure how well Gaussian kernels match the labels of a file with two classes.
 
-    The alignment A of a kernel is 0 if it matches them perfectly, and close to the number of rows if it is uninformative.
-    The rows must fit in memory; the time grows with the square of their number, unless they are sampled.
+    The alignment A of a kernel is 0 if it matches them perfectly, and close to the number of rows if it is
+    uninformative. The rows must fit in memory; the time grows with the square of their number, unless they are sampled.
 
     Parameters
     ----------

@@ -137,9 +137,7 @@ def _report(found: list[Checked], json: bool) -> None:
     for one in found:
         counts = f"{one.rows:,} rows, {one.features:,} columns, {one.positives:,} positives"
         copy = (
-            "same bytes as the copy used for the documented results"
-            if _is_measured(one)
-            else f"another copy, SHA-256 {one.sha256}"
+            "the copy used for the documented results" if _is_measured(one) else f"another copy, SHA-256 {one.sha256}"
         )
         console.print(f"[green]ok[/] {escape(str(one.path))}: {counts}; {copy}")
 

@@ -19,7 +19,7 @@ from pocketkernel.cli.options import (
     source_of,
 )  # fmt: skip
 from pocketkernel.cli.show import err, print_json, say
-from pocketkernel.evaluate.job import learner_class
+from pocketkernel.evaluate.job import make_learner
 from pocketkernel.kernels import Gaussian
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.cli._two_classes import read_two_classes
@@ -76,10 +76,10 @@ def regret(
         Print everything as one JSON document.
     """
     began = time.perf_counter()
-    made = learner_class(learner)(**learning.parameters(learner))
+    made = make_learner(learner, learning.parameters(learner))
     if made._multiclass:
         raise UsageError(f"{type(made).__name__} is a multiclass learner: use momds, momdh, lkmbooks or raker.")
-    if learner_class(learner).__name__ == "LKMBooks" and made.horizon is None:
+    if type(made).__name__ == "LKMBooks" and made.horizon is None:
         made.set_params(horizon=rows)
     X, y = read_two_classes(source_of(files), rows, reading.options(), permute=permute, scale=scale)
     with err().status("running"):
@@ -198,9 +198,7 @@ def said(study: RegretStudy) -> str:
         return "No theorem of the paper gives a bound for this learner."
     failing = sum(not one.met for one in study.conditions)
     value, own = float(study.bound[-1]), float(study.curve.own_loss[-1])
-    worth = (
-        "which is informative" if value < own else "which is not informative: it is larger than the learner's own loss"
-    )
+    worth = "which is informative" if value < own else "which is not informative: it is above the own loss"
     conditions = f"Conditions of the theorem that fail: {failing}" if failing else "All conditions of the theorem hold"
     return f"{conditions}. The bound for the counts of this run is {value:,.0f}, {worth}."
 

@@ -4,8 +4,9 @@
 dropping all of it (restart). The third way is a sliding window: only the oldest example is dropped. A learner reports
 which of them it supports.
 
-*Buffers.* M-OMD-S with one buffer for all kernels is compared with two learners with a buffer for each kernel in the same
-number of bytes: the same learner (`KBuffers`), and M-OMD-H, which has the hinge loss and uses a part for its archive.
+*Buffers.* M-OMD-S with one buffer for all kernels is compared with two learners with a buffer for each kernel in the
+same number of bytes: the same learner (`KBuffers`), and M-OMD-H, which has the hinge loss and uses a part for its
+archive.
 
 All with step c = 1, not tuned, on budgets from 25 to 1600.
 """
@@ -124,9 +125,7 @@ class Ablation:
             "removals: number of removals per buffer, mean over the kernels of M-OMD-H.",
         ]
         if "oldest" in there:
-            notes.insert(
-                2, "keep newest: only the oldest example is dropped, so once full there is one removal per addition."
-            )
+            notes.insert(2, "keep newest: only the oldest example is dropped, at every addition once full.")
         else:
             notes.append("keep newest, where only the oldest example is dropped, is not supported by the learners.")
         return Table("What a full buffer drops", columns, rows, "\n".join(notes), block=0)
