@@ -132,7 +132,7 @@ def to_bytes(curve: Curve, format: str) -> bytes:
 
 
 def from_bytes(data: bytes, format: str, points: int, kernels: tuple[str, ...]) -> Curve:
-    """The curve of so many points that a file holds. ValueError for whatever is wrong with it."""
+    """The curve in a file, which must have this number of points. ValueError if anything is wrong."""
     try:
         curve = (_of_parquet if format == "parquet" else _of_csv)(data, points, kernels)
     except (KeyError, IndexError, TypeError, OverflowError, OSError, csv.Error) as error:
@@ -175,7 +175,7 @@ def _to_parquet(curve: Curve) -> bytes:
 def _of_parquet(data: bytes, points: int, kernels: tuple[str, ...]) -> Curve:
     parquet = optional("pyarrow.parquet", "Parquet", "files")
     file = parquet.ParquetFile(io.BytesIO(data))
-    if file.metadata.num_rows != points:  # before anything is made of so many
+    if file.metadata.num_rows != points:  # checked before memory is allocated
         raise ValueError(f"it has {file.metadata.num_rows} points, not {points}")
     table = file.read()
     if table.column_names != _header(kernels):

@@ -68,7 +68,7 @@ def progressive(model: Model, X: Any, y: Any, *, block: int = 1000, classes: Any
     Parameters
     ----------
     model : object with predict_then_learn(X, y, classes)
-        It goes on from what it has learned before.
+        It continues from what it has learned before.
     X : array or CSR matrix of shape (n, d)
         The rows, in order.
     y : array of shape (n,)
@@ -111,7 +111,7 @@ def follow(
     Parameters
     ----------
     model : object with predict_then_learn(X, y, classes)
-        It goes on from what it has learned before.
+        It continues from what it has learned before.
     blocks : iterable of (X, y)
         Rows and labels.
     classes : array of all labels

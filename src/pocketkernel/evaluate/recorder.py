@@ -58,7 +58,7 @@ class Recorder:
         if progress.rows <= newest[0]:
             raise ValueError(
                 f"progress is at row {progress.rows} but the curve is at row {newest[0]}: a recorder follows one run; "
-                "restore its state, too, when a run goes on."
+                "restore its state, too, when a run is resumed."
             )
         weights = np.asarray(getattr(model, "kernel_weights_", ()), dtype=np.float64)
         if self._kernels is None:
@@ -100,7 +100,7 @@ class Recorder:
         return curve_of([np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)], kernels)
 
     def state(self) -> dict[str, Any]:
-        """Everything, as arrays, whole numbers and the kernels' names: `Recorder.restore` goes on from it exactly."""
+        """The complete state as arrays, integers and kernel names, for `Recorder.restore`."""
         curve = self.curve()
         return {
             "limit": self._limit,
@@ -113,7 +113,7 @@ class Recorder:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
-        """Make a recorder that goes on where the one with this state was; ModelFileError if it cannot have had it."""
+        """Make a recorder that continues from this state; ModelFileError if the state is impossible."""
         arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
         given = Fields({name: value for name, value in state.items() if name not in arrays}, "recorder")
         self = cls(limit=given.take("limit", lambda value: is_count(value) and value >= 2 and value % 2 == 0))

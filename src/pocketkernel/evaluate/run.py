@@ -49,7 +49,7 @@ class Run:
             self.classes = np.unique(np.array(stream.classes))
 
     def steps(self) -> Iterator[Progress]:
-        """Go through the stream, from where the run is; answers after every block."""
+        """Go through the stream, from where the run is; yields after every block."""
         with closing(ahead(self._blocks(self.progress.rows if self.progress else 0))) as blocks:
             yield from self._learn(blocks)
 

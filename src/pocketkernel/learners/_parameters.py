@@ -149,7 +149,7 @@ def whole_number(name: str, value: Any) -> int:
 
 
 def _seed(random_state: Any) -> int:
-    """64-bit seed that a random_state stands for."""
+    """64-bit seed for a random_state."""
     if random_state is None:
         return secrets.randbits(64)
     if isinstance(random_state, np.random.Generator):

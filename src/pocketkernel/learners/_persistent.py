@@ -138,7 +138,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         return parameters
 
     def _unpack(self, contents: Contents) -> dict[str, Any]:
-        """Become what the contents say, but for the parameters; answers the extra."""
+        """Restore the contents, except the parameters; return the extra."""
         model = contents.model
         if model.keys() != _FIELDS:
             odd = sorted(model.keys() ^ _FIELDS)

@@ -203,7 +203,7 @@ class _Names:
 
 
 def _as_frame(X: Any) -> Frame | None:
-    """X as a frame of narwhals, or None if it is no frame."""
+    """X as a frame of narwhals, or None if it is not a frame."""
     if isinstance(X, list | tuple):
         return None
     try:

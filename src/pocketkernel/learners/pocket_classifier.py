@@ -22,18 +22,18 @@ ROOM = ((512, WIDTHS), (256, WIDTHS[1:5]), (128, WIDTHS[1:4]), (32, WIDTHS[2:4])
 class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
-    Brings every column to one scale, from the rows seen so far; learns a linear model and random features of six
-    kernel widths side by side, and one expert on the last labels; mixes them by a Newton step, so that it is hardly
-    worse than the best of them and often better; and gives memory to the widths that predict well. When the stream
-    changes it notices, and learns fast again; when a column changes its units or its level, that column's scale starts
-    anew. NaN (in a data frame, null) is a missing value, and counts as the usual one of its column. Two classes or
-    more. Weights of rows are relative: a row counts as often as its weight is times the geometric mean of the last
-    4,096 or so, at most 16 times. ``docs/pocket_classifier.md`` explains the design and what it guarantees.
+    Scales every column using the rows seen so far; trains a linear model, random features of six kernel widths and an
+    expert on the last labels in parallel; mixes their scores by Newton steps; and gives more memory to the widths that
+    predict well. It detects changes of the stream and then learns faster; when a column changes its units or its level,
+    its scale is estimated again. NaN (null in a data frame) is a missing value and counts as the typical value of its
+    column. Supports two or more classes. Row weights are relative: a row counts in proportion to its weight divided by
+    the geometric mean of about the last 4,096 weights, at most 16 times. ``docs/pocket_classifier.md`` explains the
+    design and its guarantees.
 
     Parameters
     ----------
     memory : int or str, default="64KiB"
-        Bytes that the learner may take, all in all, such as 65536 or "64KiB".
+        Total bytes that the learner may use, such as 65536 or "64KiB".
     lag : bool, default=True
         Whether an expert on the last three labels, and on their running mean, takes part in the mixture. It means "the
         row after the last label that has arrived": right for the next row of a stream whose labels have some memory,
@@ -67,7 +67,7 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
     >>> from pocketkernel import PocketClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> model = PocketClassifier(memory="64KiB", random_state=0)
-    >>> scores = model.predict_then_learn(X, y)  # answers every row before it sees the label
+    >>> scores = model.predict_then_learn(X, y)  # each row is scored before its label is used
     >>> bool((scores.argmax(axis=1) == y).mean() > 0.9)
     True
     >>> model.nbytes <= 64 * 1024

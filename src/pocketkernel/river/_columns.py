@@ -20,7 +20,7 @@ Values = dict[Hashable, Any]
 
 
 class Columns:
-    """The column of each name, of so many."""
+    """The column of each name, of a fixed number of columns."""
 
     def __init__(self, width: int) -> None:
         self.width = width

@@ -28,7 +28,7 @@ class ArrowBatches:
         self.schema = Schema(self.arrow_schema.names, [self._is_number(field.type) for field in self.arrow_schema])
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
-        """Rows as columns; `kinds` tells of each name whether it is a number (n), text (t) or not wanted (-)."""
+        """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-)."""
         wanted = [name for name in self.schema.names if kinds.get(name, "-") != "-"]
         row = 0
         try:

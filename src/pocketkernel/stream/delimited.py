@@ -58,7 +58,7 @@ class Delimited:
         self.schema = Schema(names, self._numeric(len(names), sample))
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
-        """Rows as columns; `kinds` tells of each name whether it is a number (n), text (t) or not wanted (-).
+        """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-).
 
         `label` names the column of the labels, for advice.
         """

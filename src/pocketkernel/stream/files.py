@@ -176,7 +176,7 @@ def _opened(file: BinaryIO, name: str, path: Path | None = None) -> Opened:
 
 
 def find(source: Source) -> Files:
-    """The files that a path, a glob, a list of paths, "-" (standard input) or a binary file stands for."""
+    """The files that a path, a glob, a list of paths, "-" (standard input) or a binary file refers to."""
     if isinstance(source, (str, os.PathLike)):
         if source == STDIN:
             return Files(kept=_opened(standard_input(), "standard input"))

@@ -39,7 +39,7 @@ class JsonLines:
         *,
         optional: str | None = None,  # a column that may be absent from all rows
         known: Iterable[str] = (),  # without `columns`, keys that earlier files have
-        sample: int = SAMPLE,  # lines to tell keys, and numbers from text, by
+        sample: int = SAMPLE,  # lines that decide the keys, and which of them are numbers
     ) -> None:
         self.name = opened.name
         self.all_keys = columns is None  # of given columns, other keys are left out
@@ -54,7 +54,7 @@ class JsonLines:
         self.schema = Schema(names, [all(type(row.get(name)) in TYPES["n"] for row in rows) for name in names])
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
-        """Rows as columns; `kinds` tells of each name whether it is a number (n), text (t) or not wanted (-).
+        """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-).
 
         `label` names the column of the labels, for advice.
         """

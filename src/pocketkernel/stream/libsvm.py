@@ -25,7 +25,7 @@ _EXPECTED = {
 
 
 class Libsvm:
-    """The rows of one file; a `width` of None stands for any."""
+    """The rows of one file; a `width` of None means any."""
 
     def __init__(self, opened: Opened, skipped: Skipped, width: int | None, dtype: npt.DTypeLike = np.float64) -> None:
         self.text, self.skipped, self.width, self.dtype = Text(opened), skipped, width, dtype

@@ -133,7 +133,7 @@ class OnlineStandard(Scaler):
         x -= before["first"]
         if not learn:
             return self._scaled(x, before["sum"] / self.count, before["squares"] / self.count, X.dtype)
-        # Sums go on from the carried ones term by term, so a block's size changes no bit. The squares are Welford's:
+        # Sums continue from the carried ones term by term, so the block size changes no bit. The squares are Welford's:
         # each term is the product of the distances from the mean before and after, which is never negative.
         sums = np.cumsum(np.concatenate([before["sum"][None], x]), axis=0)
         counts = self.count + np.arange(len(x) + 1, dtype=np.float64)[:, None]

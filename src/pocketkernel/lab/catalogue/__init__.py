@@ -53,7 +53,7 @@ class DataSet:
     samples : dict
         Positives by rows, for smaller files that will do as well; None if they are not known.
     head : int
-        If not 0, only so many rows are taken from the beginning.
+        If not 0, only this number of rows is taken from the start.
     note : str
         What else to know.
     sha256 : str
@@ -347,7 +347,7 @@ def _file_name(url: str) -> str:
 
 
 def _counter(rows: int) -> Callable[[bytes], bool]:
-    """Tells when so many lines of an .xz file have come."""
+    """Reports when this number of lines of an .xz file has arrived."""
     decoder, lines = lzma.LZMADecompressor(), 0
 
     def enough(piece: bytes) -> bool:
@@ -404,7 +404,7 @@ def _rows(part: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _positive(wanted: DataSet, counts: "Counter[str]") -> str:
-    """The label that stands for +1: it has as many rows as the catalogue says; of a part of the rows, the larger."""
+    """The label that means +1: it has as many rows as the catalogue says; of a part of the rows, the larger."""
     if len(counts) != 2:
         some = ", ".join(sorted(counts)[:5])
         raise DataError(f"there are {len(counts)} labels ({some}) instead of two.")

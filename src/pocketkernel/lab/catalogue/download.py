@@ -116,7 +116,7 @@ def _attempt(
             _forget(part)
             if response.status == 206:
                 return False
-            have = 0  # the server begins anew
+            have = 0  # the server starts from the beginning
             if version := _version(response):
                 _tag_of(part).write_text(version, encoding="latin-1")
         length = response.headers.get("Content-Length")

@@ -103,7 +103,7 @@ class PaperTables:
     dtype: str
 
     def agreement(self, within: float = 2.0) -> dict[str, tuple[int, int]]:
-        """How many published mistake rates are met within so many published sd, and of how many.
+        """How many published mistake rates agree within this number of published sd, and of how many.
 
         "tuned" and "honest" count each published cell once, Raker with the published slip; "Raker, right widths" is
         the tuned Raker as it should have been.

@@ -36,7 +36,7 @@ class Candidate:
         return getattr(learners, self.learner)(**self.parameters, memory=memory, random_state=seed)
 
     def fits(self, memory: int, columns: int, classes: int) -> bool:
-        """Whether the least that the learner takes is no more than `memory`."""
+        """Whether the smallest size of the learner is at most `memory`."""
         try:
             self.build(memory, 0).plan(columns, n_classes=classes)
         except ValueError:  # says that it is too small: nothing else is asked for here
@@ -168,7 +168,7 @@ def outlook(wrong: npt.NDArray[np.bool_], length: int | None) -> tuple[float, fl
 
 
 def wilson(share: float, rows: float) -> tuple[float, float]:
-    """Ends of the Wilson interval of 95 % for a share of so many rows.
+    """Ends of the 95 % Wilson interval for a share of this number of rows.
 
     Examples
     --------

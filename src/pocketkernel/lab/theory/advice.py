@@ -92,7 +92,7 @@ class Advice:
         """The recommended trial: the best learner in the smallest memory that is almost as good as the best.
 
         That is, it makes at most 5 % more mistakes if nothing more is learned, and is sure not to make 10 % more even
-        if larger memories go on learning. If this is sure of none, then it is the largest memory of those that are
+        if larger memories keep learning. If this is sure of none, then it is the largest memory of those that are
         within 5 %: in doubt, more memory.
         """
         allowed = self._best_by_memory(self._allowed)
@@ -257,7 +257,7 @@ class Advice:
         if self.chosen.memory == max(trial.memory for trial in self.trials):
             return f"more than {in_units(self.chosen.memory)} was not tried"
         if self.gain <= NEAR:
-            return "more memory would hardly help"
+            return "more memory would barely help"
         return f"more memory would help: {self._best_of_more()} is expected to make {100 * self.gain:.0f} % fewer"
 
     def _best_of_more(self) -> str:

@@ -47,7 +47,7 @@ def advise(
 
     PocketClassifier, M-OMD-S in two forms and Raker (of more than two classes the first two) learn the part in 4, 16,
     64, 256 KiB, 1 MiB and `memory`: it takes about ten seconds. What they are expected to do on the rows to come lies
-    between two extremes, that they learn nothing more, and that mistakes go on growing as the same power of the rows.
+    between two extremes, that they learn nothing more, and that mistakes keep growing as the same power of the rows.
     Nothing is known about a stream that changes, nor about other seeds than the one that was tried.
 
     Parameters

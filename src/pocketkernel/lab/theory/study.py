@@ -81,9 +81,9 @@ def study_regret(
     y : array of shape (T,)
         Labels -1 and 1.
     kernel : Kernel, default=None
-        One of the learner's; None stands for the one whose best function loses least, as far as a few landmarks tell.
+        One of the learner's; None means the one whose best function loses least, as far as a few landmarks tell.
     norm_bound : float, default=None
-        U of the competitor; None stands for the learner's, or sqrt(B) if it has none.
+        U of the competitor; None means the learner's, or sqrt(B) if it has none.
     landmarks : int, default=500
         Rows to express the competitor by.
     points : int, default=60
