@@ -48,7 +48,7 @@ def test_everyone_on_the_same_permutations():
     for key in installed():
         assert column(made.table, "rows")[PEERS[key].name] == 100
         assert column(made.table, "bytes counted")[PEERS[key].name] in ("by River", "pickled")
-    assert "Peers had the first 100 rows" in made.table.note
+    assert "ran only on the first 100 rows" in made.table.note
 
 
 def test_a_learner_does_what_it_does_alone():
