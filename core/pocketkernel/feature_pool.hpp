@@ -10,12 +10,23 @@
 #pragma once
 
 #include "arena.hpp"
+#include "config.hpp"
 #include "hypothesis.hpp"
+#include "kernels/list.hpp"
 #include "math.hpp"
 #include "normal.hpp"
 #include "row.hpp"
 
 POCKETKERNEL_BEGIN
+
+// Whether the kernels are a linear one, then none or several Gaussians, each half as wide as the one before.
+inline bool is_linear_and_halving(const Config& c) {
+    bool suited = c.kernels[0].family == Family::linear && c.kernel_count != 2;
+    for (std::size_t i = 1; i < c.kernel_count; ++i)
+        suited = suited && c.kernels[i].family == Family::gaussian &&
+                 (i == 1 || 2.0 * c.kernels[i].parameter == c.kernels[i - 1].parameter);
+    return suited;
+}
 
 template <class T>
 class FeaturePool {
@@ -60,6 +71,35 @@ class FeaturePool {
         while (owner_[tile] != from) ++tile;
         owner_[tile] = static_cast<std::uint8_t>(to);
         std::memset(theta(tile, 0), 0, functions_ * waves * W * sizeof(T));
+    }
+
+    // Moves up to an eighth of the tiles towards shares that fall by e for every `tolerance` (a part of it) that an
+    // owner's loss is above the least. Two thirds of that loss are its own, one the next width's, which it serves. If
+    // there are enough tiles every owner keeps one as a scout. count(i) is where the tiles of owner i are counted;
+    // `shares` has room for a number of every owner, and one.
+    template <class Loss, class Count>
+    void review(std::size_t owners, double tolerance, double least_loss, Loss&& loss, Count&& count, double* shares) {
+        const std::size_t least = tiles_ >= 4 * owners ? 1 : 0;
+        const auto loss_of = [&](std::size_t i) { return (2.0 * loss(i) + loss(i + 1)) / 3.0; };
+        double best = loss_of(1), total = 0.0;
+        for (std::size_t i = 2; i <= owners; ++i) best = smaller(loss_of(i), best);
+        best = larger(best, least_loss);
+        for (std::size_t i = 1; i <= owners; ++i)
+            total += shares[i] = exponential((1.0 - loss_of(i) / best) / tolerance);
+        for (std::size_t move = 0; move <= tiles_ / 8; ++move) {
+            std::size_t from = 0, to = 0;
+            double surplus = 1.0, deficit = 0.5;
+            for (std::size_t i = 1; i <= owners; ++i) {
+                const double fair = shares[i] / total * static_cast<double>(tiles_);
+                const double over = static_cast<double>(count(i)) - larger(fair, static_cast<double>(least));
+                if (over >= surplus && count(i) > least) surplus = over, from = i;
+                if (-over >= deficit) deficit = -over, to = i;
+            }
+            if (from == 0 || to == 0) return;
+            lend(from, to);
+            --count(from);
+            ++count(to);
+        }
     }
 
     // Where the frequencies see a row of zeros, to be told whenever z changes its meaning.
@@ -107,6 +147,39 @@ class FeaturePool {
                 }
             }
         }
+    }
+
+    // Slopes of sum_ir weights[iR + r] f_ir in the columns of z, at the angles that `evaluate` kept; which are lost.
+    template <class InverseWidth>
+    void slopes(const double* weights, InverseWidth&& inverse_width, T* out) {
+        for (std::size_t tile = 0; tile < tiles_; ++tile) {
+            const std::size_t i = owner_[tile];
+            const double per_column = inverse_width(i) / per_unit;
+            const Wave wave(Pack<T>::load(angles_ + tile * W));
+            Pack<T> slope(T(0));
+            for (std::size_t r = 0; r < functions_; ++r) {
+                const T* a = theta(tile, r);
+                const Pack<T> own(static_cast<T>(per_column * weights[i * functions_ + r]));
+                const Pack<T> next(static_cast<T>(2.0 * per_column * weights[(i + 1) * functions_ + r]));
+                slope += own * (Pack<T>::load(a + W) * wave.of[0] - Pack<T>::load(a) * wave.of[1]) +
+                         next * (Pack<T>::load(a + 3 * W) * wave.of[2] - Pack<T>::load(a + 2 * W) * wave.of[3]);
+            }
+            slope.store(angles_ + tile * W);
+        }
+        for (std::size_t k = 0; k < features_; ++k) {
+            Pack<T> total(T(0));
+            for (std::size_t tile = 0; tile < tiles_; ++tile)
+                total += Pack<T>::load(angles_ + tile * W) * from_bytes<T>(frequencies_ + (tile * features_ + k) * W);
+            out[k] = static_cast<T>(sum(total));
+        }
+    }
+
+    // Function r of every width, times a factor.
+    void scale(std::size_t r, double factor) {
+        const Pack<T> by(static_cast<T>(factor));
+        for (std::size_t tile = 0; tile < tiles_; ++tile)
+            for (std::size_t n = 0; n < waves; ++n)
+                (Pack<T>::load(theta(tile, r) + n * W) * by).store(theta(tile, r) + n * W);
     }
 
     // |f_i|^2, the sum of the squared theta.

@@ -3,8 +3,8 @@
 // A learner is a class template over T (float or double) that
 //   - says what is wrong with a Config (`check`), and lays itself out on an Arena (its constructor);
 //   - answers a score (`score`), learns a row (`learn`, which returns the score made before it learned): one score
-//     for two classes, else one for each class (`multiclass`). A row's loss and its slope are multiplied by its weight;
-//     a row of weight 0 leaves no trace;
+//     for two classes, else one for each class (`multiclass`), or one for each number to predict (`task`). A row's loss
+//     and its slope are multiplied by its weight; a row of weight 0 leaves no trace;
 //   - reports on its kernels (`report`) and recognises an impossible state (`valid`).
 // Everything that `learn` may change lies on the arena before `end_of_state`; scratch lies behind it.
 // `make` and `size_of` below are the way to build one: in a block of the caller's, aligned to 64 bytes.
@@ -28,6 +28,12 @@ inline constexpr bool has_frequencies = false;
 template <class L>
 inline constexpr bool has_frequencies<L, std::void_t<decltype(std::declval<const L&>().frequency(0, 0))>> = true;
 
+// Whether a learner weighs the columns, and tells their weights by `relevance(k)`.
+template <class L, class = void>
+inline constexpr bool has_relevance = false;
+template <class L>
+inline constexpr bool has_relevance<L, std::void_t<decltype(std::declval<const L&>().relevance(0))>> = true;
+
 // Of scores for all classes the largest, the first of several; but of two classes the second, as a difference of 0
 // means in the learners for two.
 inline std::size_t largest(const double* scores, std::size_t classes) {
@@ -37,20 +43,39 @@ inline std::size_t largest(const double* scores, std::size_t classes) {
     return best;
 }
 
+// What the y of a row is: a label, or as many real numbers as the config has `classes`.
+enum class Task { classification, regression };
+
+// Weights of rows, of which one unit is like another: how many times a row counts is its weight over the geometric mean
+// of the last ones', at most 16 and at most as all rows so far. No single row, however heavy, moves the mean or what
+// has been learned for long.
+struct RelativeWeights {
+    double mean_log;
+
+    double times(double weight, std::uint64_t rounds) {
+        const double log = weight == 1.0 ? 0.0 : logarithm(weight);
+        mean_log += (log - mean_log) / smaller(static_cast<double>(rounds), 4096.0);
+        return smaller(exponential(smaller(log - mean_log, 5.0)), smaller(16.0, static_cast<double>(rounds)));
+    }
+    bool valid() const { return mean_log >= -800.0 && mean_log <= 30.0; }
+};
+
 // What scoring needs besides the learner itself. Each thread that scores has its own.
 template <class T>
 struct Workspace {
     QueryScratch<T> query;
     Pack<T>* partial = nullptr;  // one running sum per function
     double* values = nullptr;    // their values at x, up to a whole pack
+    T* rows = nullptr;           // of a learner that asks for them, each up to a whole pack
 
     Workspace() = default;
     Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank, std::size_t functions,
-              std::size_t sparse_from)
+              std::size_t sparse_from, std::size_t more_rows = 0)
         : query(arena, config.features, bank.count() > 0 ? norms_for(bank.metrics(), config.features) : RowNorms(),
                 config.storage, sparse_from),
           partial(arena.take<Pack<T>>(functions)),
-          values(arena.take<double>(padded<double>(functions))) {}
+          values(arena.take<double>(padded<double>(functions))),
+          rows(more_rows > 0 ? arena.take<T>(more_rows, padded<T>(config.features)) : nullptr) {}
 };
 
 template <class T>
@@ -75,9 +100,10 @@ class Learner {
     Workspace<T>& workspace() { return work_; }
     // Another one, for another thread.
     Workspace<T> workspace_on(Arena& arena) const {
-        return Workspace<T>(arena, config_, bank_, functions_, needs_.sparse_from);
+        return Workspace<T>(arena, config_, bank_, functions_, needs_.sparse_from, needs_.rows);
     }
 
+    static constexpr Task task = Task::classification;
     static constexpr bool multiclass = false;
     static constexpr std::uint32_t revision = 1;  // of the state's meaning
     static constexpr bool reads_rows = false;     // whether `score` takes a Row, else a Query of the workspace
@@ -102,6 +128,7 @@ class Learner {
     struct Needs {
         bool bank = true;                             // kernels are compared with stored rows
         std::size_t sparse_from = sparse_from_width;  // columns from which a row may be handled as sparse
+        std::size_t rows = 0;                         // of a workspace, besides the query
     };
 
     Learner(const Config& config, Arena& arena, Needs needs = Needs())
