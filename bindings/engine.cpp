@@ -34,19 +34,19 @@ void for_each_row(const Rows& rows, F&& f) {
 }
 
 // What is wrong with the first row that cannot be learned, and where.
-template <class U>
+template <bool Missing, class U>
 Status check_rows(const Rows& rows, double limit, Fault& fault) {
     const U* values = static_cast<const U*>(rows.values);
     std::size_t place = 0;
     if (!rows.columns) {
-        const Status status = check_values(values, rows.count * rows.features, limit, place);
+        const Status status = check_values<Missing>(values, rows.count * rows.features, limit, place);
         if (status != Status::ok) fault = {place / rows.features, place % rows.features};
         return status;
     }
     Status status = Status::ok;
     for_each_row<U>(rows, [&](std::size_t r, const Row<U>& row) {
         if (status != Status::ok) return;
-        status = check_values(row.values, row.nonzeros, limit, place);
+        status = check_values<Missing>(row.values, row.nonzeros, limit, place);
         std::int64_t last = -1;
         for (std::size_t i = 0; status == Status::ok && i < row.nonzeros; ++i) {
             const std::int64_t column = read_once(row.columns + i);
@@ -68,7 +68,8 @@ class EngineOf final : public Engine {
 
     Status check(const Rows& rows, Fault& fault) const override {
         const double limit = L::largest_value(learner_.config().storage);
-        return rows.doubles ? check_rows<double>(rows, limit, fault) : check_rows<float>(rows, limit, fault);
+        return rows.doubles ? check_rows<L::takes_missing, double>(rows, limit, fault)
+                            : check_rows<L::takes_missing, float>(rows, limit, fault);
     }
     std::size_t outputs() const override { return L::multiclass ? learner_.config().classes : 1; }
     bool is_regressor() const override { return L::task == Task::regression; }

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -231,5 +232,9 @@ def test_interrupted_while_it_starts(monkeypatch):
             raise KeyboardInterrupt
         return real(name, *rest)
 
+    before = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(builtins, "__import__", interrupt)
-    assert start() == 130
+    try:
+        assert start() == 130
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -100,7 +100,7 @@ def test_an_interrupt_ends_quietly(capsys, monkeypatch):
 
     monkeypatch.setattr(demo, "handwriting", interrupted)
     assert main(["demo"]) == 130
-    assert capsys.readouterr() == ("", "")
+    assert capsys.readouterr() == ("", "pocketkernel: interrupted.\n")
 
 
 def test_no_verb_shows_help(capsys):

@@ -42,7 +42,7 @@ LEARNERS = {
     "Raker, no ladder": lambda **given: Raker(kernels=gaussians([0.3, 0.7, 2]), features=8, random_state=1, **given),
     "Multiclass": lambda **given: MulticlassMOMDS(budget=21, random_state=1, **given),
     "Pocket": lambda **given: PocketClassifier(memory="20KiB", random_state=1, **given),
-    "Pocket linear": lambda **given: PocketClassifier(memory="7KiB", random_state=1, **given),
+    "Pocket linear": lambda **given: PocketClassifier(memory="9KiB", random_state=1, **given),
     "Multiclass Pocket": lambda **given: PocketClassifier(memory="60KiB", random_state=1, **given),
     "Multiclass mixed": lambda **given: MulticlassMOMDS(kernels=MIXED, budget=9, random_state=1, **given),
 }

@@ -434,3 +434,18 @@ def test_pocket_classifier_when_units_and_levels_change(as_csr):
         X[1000:, 4] *= 1e5
         reference = compare_pockets(X, classes_of(X, y, 2), 2, "16KiB" if d == 5 else "48KiB", as_csr)
         assert reference.restarts >= 4
+
+
+@pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("d", [5, 80])
+@pytest.mark.parametrize("C", [2, 3])
+def test_pocket_classifier_with_missing_values(C, d, as_csr):
+    """One value in five is missing, of one column the first 300, of another all; some after a change of units."""
+    X, y = streams.rings(1500, d=d) if d == 5 else streams.sparse_numbers(1000, d=d)
+    y = classes_of(X, y, C)
+    X[np.random.default_rng(7).random(X.shape) < 0.2] = np.nan
+    X[:300, 1] = X[:, 2] = np.nan
+    X[800:, 0] *= 1e4
+    reference = compare_pockets(X, y, C, "24KiB" if d == 5 else "64KiB", as_csr)
+    assert reference.n[2] == reference.mean[2] == 0 < reference.n[1]
+    assert np.all(np.isfinite(reference.mean))

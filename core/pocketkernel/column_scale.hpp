@@ -16,6 +16,8 @@
 //            of the rows are above h_k and half below, so it takes 48. Rows where x_k is 0 do not count: rare columns
 //            have a test too. Differences of rows are small in a column that is slow as well, but then h_k is.
 //
+// NaN is a missing value: its z is 0, as if it were the usual one, and it leaves the column as it is.
+//
 // Where rows may be sparse, z is made with m_k and s_k as they were at the last refresh, after every sixteenth part
 // more of rows, or when the column has moved far: what is derived from them can be kept for as long.
 #pragma once
@@ -188,7 +190,7 @@ class ColumnScale {
 
     T scaled(std::size_t k, double x) const {
         const auto s = static_cast<double>(spread_ ? spread_[k] : deviation()[k]);
-        if (!(s > 0.0)) return T(0);
+        if (!(s > 0.0) || x != x) return T(0);
         const double v = (x - (centre_ ? centre_[k] : mean_[k])) / s;
         const double a = smaller(0.5 * absolute(v), 1e15);
         const double z = 2.0 * logarithm(a + std::sqrt(a * a + 1.0));
@@ -205,9 +207,14 @@ class ColumnScale {
     void observe(std::size_t k, const double* x) {
         using P = Pack<T>;
         const P zero(T(0)), one(T(1));
-        const Wide<T> given = Wide<T>::load(x), mean = Wide<T>::load(mean_ + k);
-        Wide<T> difference = Wide<T>::zero();
-        for (std::size_t i = 0; i < Wide<T>::parts; ++i) difference.p[i] = given.p[i] - mean.p[i];
+        Wide<T> given = Wide<T>::load(x), difference = Wide<T>::zero();
+        const Wide<T> mean = Wide<T>::load(mean_ + k);
+        const P raw = narrow(given);
+        const Mask<T> known = raw == raw;
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i) {
+            given.p[i] = select(given.p[i] == given.p[i], given.p[i], mean.p[i]);  // to compute with, not to keep
+            difference.p[i] = given.p[i] - mean.p[i];
+        }
         const P gap = narrow(difference), value = narrow(given);  // a value that rounds to 0 counts as 0
         const P s = P::load(deviation() + k), h = P::load(usual() + k), e = P::load(beyond() + k);
         P n, unlike;
@@ -234,11 +241,12 @@ class ColumnScale {
         // s^2 <- (1 - rate) (s^2 + rate away^2), in units of the larger one lest squares overflow.
         const P unit = larger(larger(s, absolute(away)), P(std::numeric_limits<T>::min()));
         const P a = s / unit, b = away / unit;
-        (unit * square_root((one - rate) * (a * a + rate * (b * b)))).store(deviation() + k);
-        now.store(usual() + k);
-        gap.store(last() + k);
-        evidence.store(beyond() + k);
-        (rows + count * P(T(1.0 / 256))).store(age() + k);
+        const auto keep = [&](const P& figure, T* in) { select(known, figure, P::load(in)).store(in); };
+        keep(unit * square_root((one - rate) * (a * a + rate * (b * b))), deviation() + k);
+        keep(now, usual() + k);
+        keep(gap, last() + k);
+        keep(evidence, beyond() + k);
+        keep(rows + count * P(T(1.0 / 256)), age() + k);
         const Wide<T> shift = widen(away * rate);
         for (std::size_t i = 0; i < Wide<T>::parts; ++i)
             (mean.p[i] + shift.p[i]).store(mean_ + k + i * lanes_of<double>);
@@ -262,6 +270,7 @@ class ColumnScale {
     void restart_if_due(std::size_t k, double x) {
         T n, unlike;
         part(age()[k], n, unlike);
+        if (x != x) return;
         if (n > T(1) && beyond()[k] < T(most_beyond) && absolute(unlike) < T(most_unlike)) return;
         mean_[k] = x;
         deviation()[k] = usual()[k] = beyond()[k] = last()[k] = T(0);

@@ -40,17 +40,18 @@ double value_limit(Storage storage) {
     return sizeof(T) == sizeof(float) ? 1e18 : 1e70;
 }
 
-// Whether a row's values can be learned from: finite and within the limit. `fault` is the place of the first that is
-// not.
-template <class U>
+// Whether a row's values can be learned from: finite and within the limit, or NaN if a learner takes that as missing.
+// `fault` is the place of the first that is not.
+template <bool Missing = false, class U>
 [[nodiscard]] inline Status check_values(const U* values, std::size_t n, double limit, std::size_t& fault) {
+    const auto is_good = [&](double value) { return absolute(value) <= limit || (Missing && value != value); };
     bool good = true;
-    for (std::size_t i = 0; i < n; ++i) good &= absolute(static_cast<double>(values[i])) <= limit;
+    for (std::size_t i = 0; i < n; ++i) good &= is_good(static_cast<double>(values[i]));
     if (good) return Status::ok;
     double value = 0.0;
     for (fault = 0; fault < n; ++fault) {
         value = static_cast<double>(values[fault]);
-        if (!(absolute(value) <= limit)) break;
+        if (!is_good(value)) break;
     }
     if (fault == n) return Status::ok;  // the caller has mended it meanwhile
     if (value - value != 0.0) return Status::value_not_finite;

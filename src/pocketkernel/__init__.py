@@ -1,12 +1,12 @@
 """Kernel learning on a stream, in a fixed number of bytes."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-from pocketkernel import kernels
-from pocketkernel.kernels import *  # noqa: F403
-
+TYPE_CHECKING = False  # as in typing, which takes 20 ms to import
 if TYPE_CHECKING:
+    from typing import Any
+
+    from pocketkernel.kernels import *  # noqa: F403
     from pocketkernel.learners import *  # noqa: F403
     from pocketkernel.loading import load as load
     from pocketkernel.model_file import ModelFileError as ModelFileError
@@ -14,20 +14,23 @@ if TYPE_CHECKING:
     __version__: str
 
 _ELSEWHERE = {"load": "pocketkernel.loading", "ModelFileError": "pocketkernel.model_file"}
+_PARTS = ("kernels", "learners")
 
 
-def __getattr__(name: str) -> Any:
-    """Import what takes time, the learners and with them scikit-learn, only when it is used."""
+def __getattr__(name: str) -> "Any":
+    """Import what takes time only when it is used: the command line answers Ctrl-C before NumPy is there."""
     if name == "__version__":
         return import_module("importlib.metadata").version("pocketkernel")
+    if name in _PARTS:
+        return import_module(f"pocketkernel.{name}")
     if name in _ELSEWHERE:
         return getattr(import_module(_ELSEWHERE[name]), name)
-    if name == "__all__" or not name.startswith("_"):
-        learners = import_module("pocketkernel.learners")
-        if name == "__all__":
-            return [*kernels.__all__, *learners.__all__, *_ELSEWHERE, "__version__"]
-        if name in learners.__all__:
-            return getattr(learners, name)
+    if name == "__all__":
+        return [each for part in _PARTS for each in __getattr__(part).__all__] + [*_ELSEWHERE, "__version__"]
+    for part in () if name.startswith("_") else _PARTS:
+        module = import_module(f"pocketkernel.{part}")
+        if name in module.__all__:
+            return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 LAB = ("lab", "pocketkernel.lab.cli:app", "The paper's tables, theory and data sets, and comparisons with peers.")
 
+INTERRUPTED = b"pocketkernel: interrupted.\n"
+
 
 def main(argv: "Sequence[str] | None" = None) -> int:
     """Run the command line; Ctrl-C is answered from the first moment on, before all is imported."""
@@ -16,24 +18,25 @@ def main(argv: "Sequence[str] | None" = None) -> int:
     if ours:
         signal.signal(
             signal.SIGINT, _leave
-        )  # an exception in the middle of an import may get lost, or leave a traceback
-    from pocketkernel.cli import Branch  # noqa: PLC0415
-    from pocketkernel.cli import main as run  # noqa: PLC0415
-
+        )  # an exception during an import may get lost
     try:
+        from pocketkernel.cli import Branch  # noqa: PLC0415
+        from pocketkernel.cli import main as run  # noqa: PLC0415
+
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         code = run(argv, branches=[Branch(*LAB)])
     except KeyboardInterrupt:
-        _leave()
+        os.write(2, INTERRUPTED)
+        code = 130
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
     return code
 
 
 def _leave(*_: object) -> None:
-    """End at once: there is nothing to save yet, or nothing more."""
-    os.write(2, b"pocketkernel: interrupted.\n")
+    """End at once: there is nothing to save yet."""
+    os.write(2, INTERRUPTED)
     os._exit(130)
 
 

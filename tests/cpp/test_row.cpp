@@ -97,4 +97,7 @@ TEST(row_check_finds_the_first) {
     CHECK(check_values(values, 3, 1.5, fault) == Status::value_beyond_float16 && fault == 1);
     values[2] = std::nan("");
     CHECK(check_values(values, 3, 3.0, fault) == Status::value_not_finite && fault == 2);
+    CHECK(check_values<true>(values, 3, 3.0, fault) == Status::ok);
+    values[1] = -std::numeric_limits<double>::infinity();
+    CHECK(check_values<true>(values, 3, 3.0, fault) == Status::value_not_finite && fault == 1);
 }

@@ -74,6 +74,7 @@ class PocketClassifier:
     def learn(self, x, y, w=1.0):
         """Learn a row of class y; answer the decision from before: one number for two classes, else one for each."""
         z = 2 * np.arcsinh((x - self.centre) / np.where(self.spread > 0, self.spread, np.inf) / 2)
+        z[np.isnan(x)] = 0
         waves = self.waves(z)
         s = self.experts(z, waves)
         F = self.w @ s
@@ -109,7 +110,8 @@ class PocketClassifier:
                 self.bias -= 0.1 * c * g / math.sqrt(whole)
             elif self.count(i) > 0:
                 n = self.count(i)
-                steps[i] = 0.5 * math.sqrt(min(n, 2048)) / n / math.sqrt(whole) * c * g
+                rate = 0.5 if self.R == 1 else 2.0
+                steps[i] = rate * math.sqrt(min(n, 2048)) / n / math.sqrt(whole) * c * g
             self.squares[i] += c * g @ g
         self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
         self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
@@ -131,7 +133,16 @@ class PocketClassifier:
             self.hurries += 1
 
     def observe(self, x, z):
-        """Columns and the scale of the rows, up to and with this one."""
+        """Columns and the scale of the rows, up to and with this one; a column without a value stays as it is."""
+        missing, names = np.isnan(x), ("mean", "deviation", "usual", "n", "beyond", "unlike", "last")
+        before = {name: getattr(self, name).copy() for name in names}
+        self.observe_columns(np.where(missing, self.mean, x), missing)
+        for name in names:
+            setattr(self, name, np.where(missing, before[name], getattr(self, name)))
+        self.observe_square(z)
+        self.refresh()
+
+    def observe_columns(self, x, missing):
         size, jump, old = np.abs(x - self.mean), np.abs(x - self.mean - self.last), self.n >= 32
         self.last = x - self.mean
         self.n = np.minimum(self.n + 1, WINDOW)
@@ -156,15 +167,19 @@ class PocketClassifier:
         # moments
         self.usual, self.mean = usual, self.mean + away / self.n
         self.deviation = np.sqrt((1 - 1 / self.n) * (self.deviation**2 + away**2 / self.n))
-        anew = (self.n == 1) | (self.beyond >= 1024) | (np.abs(self.unlike) >= 48)
+        anew = ~missing & ((self.n == 1) | (self.beyond >= 1024) | (np.abs(self.unlike) >= 48))
         self.restarts += int(np.sum(anew & (self.n > 1)))
         self.mean, self.n = np.where(anew, x, self.mean), np.where(anew, 1, self.n)
         self.deviation, self.usual, self.beyond, self.unlike, self.last = np.where(
             anew, 0, [self.deviation, self.usual, self.beyond, self.unlike, self.last]
         )
+
+    def observe_square(self, z):
         before = self.running_square
         square = before + (min(z @ z, 16 * before) - before) / min(self.rounds + 10, WINDOW)
         self.running_square = max(square, 1e-3)
+
+    def refresh(self):
         moved = np.maximum(np.abs(self.mean - self.centre), np.abs(self.deviation - self.spread)) > self.deviation / 4
         if self.rounds >= self.next_refresh:
             self.next_refresh = self.rounds + 1 + min(self.rounds, WINDOW) // 16

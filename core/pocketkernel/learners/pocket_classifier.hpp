@@ -26,7 +26,7 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision = 2;  // 1 had neither columns that start again nor relative weights
+    static constexpr std::uint32_t revision = 3;  // 1 had no columns that start again, 2 one rate for all waves
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -71,6 +71,7 @@ class PocketClassifier : public Learner<T> {
     double frequency(std::size_t j, std::size_t k) const { return K_ > 1 ? pool_.frequency(j, k) : 0.0; }
 
     static constexpr bool reads_rows = true;  // by itself: a row is scaled in double precision before it is rounded
+    static constexpr bool takes_missing = true;  // z = 0, the usual value
     static double largest_value(Storage) { return ColumnScale<T>::value_limit; }
 
     template <class U>
@@ -141,7 +142,7 @@ class PocketClassifier : public Learner<T> {
     using Learner<T>::config_;
     using Learner<T>::work_;
 
-    static constexpr double rate_of_linear = 0.1, rate_of_waves = 0.5, most = 8.0, share_of_mixture = 0.3;
+    static constexpr double rate_of_linear = 0.1, most = 8.0, share_of_mixture = 0.3;
     static constexpr std::uint64_t memory_of_loss = 1000, first_review = 100, longest_pause = 4096;
     static constexpr std::size_t sparse_from = 64;
     static constexpr double beyond_all = 1e12;
@@ -241,11 +242,11 @@ class PocketClassifier : public Learner<T> {
     }
 
     // A step changes a score in proportion to the root of the number of features, up to 2048 of them; more of them make
-    // a function finer, not rasher.
-    static double step_of_waves(std::size_t features) {
+    // a function finer, not rasher. Of many classes most slopes are small, and each function has few rows of its own.
+    double step_of_waves(std::size_t features) const {
         if (features == 0) return 0.0;
         const auto n = static_cast<double>(features);
-        return rate_of_waves * std::sqrt(smaller(n, 2048.0)) / n;
+        return (R_ == 1 ? 0.5 : 2.0) * std::sqrt(smaller(n, 2048.0)) / n;
     }
 
     void step_linear(const double* g, double square, double kept, double whole) {

@@ -115,6 +115,7 @@ class PocketRegressor : public Learner<T> {
     }
 
     static constexpr bool reads_rows = true;  // by itself: a row is scaled in double precision before it is rounded
+    static constexpr bool takes_missing = true;  // z = 0, the usual value
     static double largest_value(Storage) { return ColumnScale<T>::value_limit; }
 
     template <class U>

@@ -65,6 +65,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
     _multiclass: ClassVar[bool] = False
     _loss: ClassVar[str] = "logistic"  # of a learner that has no such parameter
     _kernels: ClassVar[tuple[Kernel, ...] | None] = None  # likewise
+    _takes_missing: ClassVar[bool] = False  # whether NaN in a row is a missing value, else an error
     _budget_name: ClassVar[str] = "budget"
     _smallest_budget: ClassVar[int] = 1
 
@@ -84,7 +85,8 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d)
-            Finite numbers; float32 and float64 arrays in C order are read in place.
+            Finite numbers, or NaN where a learner takes missing values (PocketClassifier does); float32 and float64
+            arrays in C order are read in place.
         y : array or series of shape (n,)
             Labels, of at least two different values (of exactly two for a binary learner; the smaller one is the
             negative class).
@@ -339,6 +341,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._takes_missing
         tags.classifier_tags.multi_class = self._multiclass
         return tags
 

@@ -23,7 +23,8 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
     Brings every column to one scale, from the rows seen so far; learns a linear model and random features of six
     kernel widths side by side; mixes them by a Newton step, so that it is hardly worse than the best of them and often
     better; and gives memory to the widths that predict well. When the stream changes it notices, and learns fast again;
-    when a column changes its units or its level, that column's scale starts anew. Two classes or more. Weights of rows
+    when a column changes its units or its level, that column's scale starts anew. NaN (in a data frame, null) is a
+    missing value, and counts as the usual one of its column. Two classes or more. Weights of rows
     are relative: a row counts as often as its weight is times the geometric mean of the last 4,096 or so, at most 16
     times. ``docs/pocket_classifier.md`` explains the design and what it guarantees.
 
@@ -64,6 +65,7 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
 
     _learner = "pocket_classifier"
     _multiclass = True
+    _takes_missing = True
     _budget_name = "features"
     _smallest_budget = 0
     _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
