@@ -20,10 +20,10 @@ import numpy as np
 from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.experiments.data import load, locate
 from pocketkernel.lab.experiments.writing import markdown
+from pocketkernel.lab.report import Column, Table
 from pocketkernel.lab.theory import advise
 from pocketkernel.lab.theory._trials import Candidate
 from pocketkernel.lab.theory.advice import in_units
-from pocketkernel.report import Column, Table
 
 MEMORIES = (1 << 12, 1 << 16, 1 << 20)
 LIMIT = 1.1

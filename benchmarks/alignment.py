@@ -22,9 +22,9 @@ from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.experiments.data import load, locate
 from pocketkernel.lab.experiments.published import published
 from pocketkernel.lab.experiments.writing import markdown
+from pocketkernel.lab.report import Column, Table
 from pocketkernel.lab.theory import RunningAlignment, best_in_ball, kernel_alignment
 from pocketkernel.lab.theory._pairs import BLOCK, TILE
-from pocketkernel.report import Column, Table
 
 U = 20.0  # the root of B = 400
 MOST_ROWS = 10_000  # for L*

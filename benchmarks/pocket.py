@@ -19,9 +19,9 @@ import numpy as np
 
 from datasets import load, load_sparse, missing
 from pocketkernel import MOMDS, PocketClassifier
-from pocketkernel.evaluate.roster import ROSTER
 from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.experiments.contestants import PEERS, Task
+from pocketkernel.lab.roster import ROSTER
 from pocketkernel.stream import known_kernel, permutation
 
 LIMITS = {

@@ -2,7 +2,7 @@
 
 import math
 
-from pocketkernel.report import Column, Spread, Table
+from pocketkernel.lab.report import Column, Spread, Table
 
 HOSTILE = "<script>alert('1')</script> & \"q\" {{ 7*7 }} $x_1$ | \\end{tabular} %"
 CELLS = [0.1 + 0.2, -1e-17, 12_345.678, math.nan, math.inf, -math.inf, 5e-324]

@@ -114,7 +114,7 @@ def run(capsys, *options):
 def test_configuration(tmp_path, capsys):
     (tmp_path / "pocketkernel.toml").write_text(
         '[run]\nlearner = "momds"\nbudget = 30\nset = ["step=0.5"]\nkernels = ["1", "2"]\nrecord-format = "csv"\n'
-        "[demo]\nrows = 10\n"
+        "[inspect]\njson = true\n"
     )
     found = run(capsys)
     assert found["budget"] == 30 and len(found["kernels"]) == 2 and "curve.csv" in found["files"]

@@ -24,7 +24,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import streams
 from pocketkernel.learners import _rows
-from pocketkernel.learners._rows import CsrRows, check_labels, check_rows
+from pocketkernel.learners._labels import check_labels
+from pocketkernel.learners._rows import CsrRows, check_rows
 from test_input import LEARNERS, WAYS, every_dtype, every_learner, refuse, same_course
 
 X, Y = streams.rings(120, d=4)

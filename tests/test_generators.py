@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from pocketkernel import MOMDS, gaussians
-from pocketkernel.evaluate import OnlineLinear
-from pocketkernel.stream import digits, known_kernel, rings, xor_with_drift
+from pocketkernel.lab.demo.baselines import OnlineLinear
+from pocketkernel.lab.generators import rings, xor_with_drift
+from pocketkernel.stream import digits, known_kernel
 
 WIDTHS = [0.25, 1, 4, 16, 64]
 

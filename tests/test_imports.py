@@ -15,7 +15,7 @@ ROOMS = (
     "_core _files _text _json _optional _threads _alone _level _scores",
     "memory kernels losses model_file _fields certificate",
     "stream learners river loading pocketkernel evaluate report cli",
-    "lab lab.catalogue lab.bounds lab.theory lab.experiments lab.cli",
+    "lab lab.generators lab.catalogue lab.bounds lab.theory lab.report lab.roster lab.experiments lab.demo lab.cli",
     "__main__",
 )
 ORDER = [room for line in ROOMS for room in line.split()]
@@ -127,7 +127,7 @@ PLANTED = {
     "the laboratory": ("pocketkernel.cli.run", "from pocketkernel.lab.theory import advise", "the laboratory"),
     "in a function": ("pocketkernel.cli.run", "def f():\n    import pocketkernel.lab.catalogue", "the laboratory"),
     "by name": ("pocketkernel.cli.run", "NAME = 'pocketkernel.lab.cli:app'", "names the laboratory"),
-    "private module": ("pocketkernel.river", "from pocketkernel.learners._base import number", "private door"),
+    "private module": ("pocketkernel.river", "from pocketkernel.learners._parameters import number", "private door"),
     "private module by its package": ("pocketkernel.river", "from pocketkernel.learners import _base", "private door"),
     "private name": ("pocketkernel.cli.run", "from pocketkernel.report.svg import _thinned", "private door"),
     "within the laboratory": (

@@ -6,7 +6,8 @@ from scipy import sparse
 
 import streams
 from pocketkernel import MOMDH, MOMDS, LKMBooks, PocketClassifier, Raker
-from pocketkernel.evaluate import Majority, OnlineLinear, progressive
+from pocketkernel.evaluate import progressive
+from pocketkernel.lab.demo.baselines import Majority, OnlineLinear
 
 X, y = streams.rings(1003)
 MODELS = {

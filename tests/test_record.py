@@ -15,8 +15,6 @@ import streams
 from pocketkernel import MOMDH, MOMDS, Gaussian, Linear, LKMBooks, Raker
 from pocketkernel.evaluate import (
     Curve,
-    Majority,
-    OnlineLinear,
     Progress,
     Record,
     Recorder,
@@ -26,6 +24,7 @@ from pocketkernel.evaluate import (
 )
 from pocketkernel.evaluate.curve import COLUMNS
 from pocketkernel.evaluate.recorder import kernel_names
+from pocketkernel.lab.demo.baselines import Majority, OnlineLinear
 
 X, y = streams.rings(1003)
 FORMATS = [

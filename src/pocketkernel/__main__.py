@@ -7,7 +7,14 @@ TYPE_CHECKING = False  # as in typing, which takes time to import
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LAB = ("lab", "pocketkernel.lab.cli:app", "The paper's tables, theory and data sets, and comparisons with peers.")
+LAB = (
+    (
+        "demo",
+        "pocketkernel.lab.demo:demo",
+        "Watch PocketClassifier learn within a byte budget, then compare it with others.",
+    ),
+    ("lab", "pocketkernel.lab.cli:app", "The paper's tables, theory and data sets, and comparisons with peers."),
+)
 
 INTERRUPTED = b"pocketkernel: interrupted.\n"
 
@@ -25,7 +32,7 @@ def main(argv: "Sequence[str] | None" = None) -> int:
 
         if ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        code = run(argv, branches=[Branch(*LAB)])
+        code = run(argv, branches=[Branch(*branch) for branch in LAB])
     except KeyboardInterrupt:
         os.write(2, INTERRUPTED)
         code = 130

@@ -9,9 +9,10 @@ from scipy import sparse
 
 import cli_files
 import pocketkernel
+from pocketkernel.lab.generators import rings
 from pocketkernel.lab.theory import advise
 from pocketkernel.lab.theory._trials import Candidate, attempt, confidence_within, outlook, wilson
-from pocketkernel.stream import known_kernel, rings
+from pocketkernel.stream import known_kernel
 
 LEVELS = [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20]
 

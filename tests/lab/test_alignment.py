@@ -10,9 +10,10 @@ from scipy import sparse
 from oracle.parts import gram
 from pocketkernel import Gaussian, Laplacian, Linear, Polynomial, gaussians
 from pocketkernel.kernels import PAPER_KERNELS
+from pocketkernel.lab.generators import rings
 from pocketkernel.lab.theory import RunningAlignment, _pairs, estimate_alignment, kernel_alignment
 from pocketkernel.lab.theory.rows import gram as fast_gram
-from pocketkernel.stream import known_kernel, rings
+from pocketkernel.stream import known_kernel
 
 EVERY_KERNEL = (
     *PAPER_KERNELS, *gaussians([0.5, 3.0, 1000.0]), Laplacian(1.0), Laplacian(7.0), Linear(), Polynomial(1),

@@ -10,8 +10,9 @@ from sklearn.svm import SVC, LinearSVC
 
 from oracle.parts import gram
 from pocketkernel import Gaussian, Laplacian, Linear, Polynomial
+from pocketkernel.lab.generators import rings
 from pocketkernel.lab.theory import best_in_ball
-from pocketkernel.stream import known_kernel, rings
+from pocketkernel.stream import known_kernel
 
 KERNELS = [Gaussian(0.5), Gaussian(4.0), Laplacian(2.0), Polynomial(3), Linear()]
 LOSSES = ["hinge", "logistic"]

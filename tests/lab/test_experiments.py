@@ -28,7 +28,7 @@ from pocketkernel.lab.experiments.outputs import ablation_charts, markdown_page,
 from pocketkernel.lab.experiments.paper import quick, tables
 from pocketkernel.lab.experiments.runner import run
 from pocketkernel.lab.experiments.writing import markdown
-from pocketkernel.report import Column, Spread
+from pocketkernel.lab.report import Column, Spread
 from pocketkernel.stream import StreamError
 
 SMALL = ("mushrooms", "SUSY")

@@ -7,7 +7,7 @@ import numpy as np
 
 from hostile import CELLS, TABLE
 from pocketkernel.lab.experiments.writing import comma_separated, latex, markdown, plain
-from pocketkernel.report import Column, Spread, Table
+from pocketkernel.lab.report import Column, Spread, Table
 
 
 def test_csv_keeps_every_bit():

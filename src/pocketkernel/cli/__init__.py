@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, NoReturn, TextIO, cast
 import cyclopts
 
 from pocketkernel import __doc__ as summary
-from pocketkernel.cli import certify, demo, inspect, predict, run
+from pocketkernel.cli import certify, inspect, predict, run
 from pocketkernel.cli.errors import INTERRUPTED, WRONG_DATA, UsageError, describe, finish_output, quietly
 from pocketkernel.cli.options import HARMLESS, INPUT
 from pocketkernel.cli.show import Output
 from pocketkernel.evaluate.ahead import READER
 from pocketkernel.stream.files import STDIN
 
-VERBS: tuple[ModuleType, ...] = (run, predict, inspect, certify, demo)
+VERBS: tuple[ModuleType, ...] = (run, predict, inspect, certify)
 CONFIG = "pocketkernel.toml"
 EPILOGUE = f"""Defaults for the options are read from --config FILE, or else from {CONFIG} in this folder, if it is
 there. It has a table for each verb, such as `[run]` with `memory = "64KiB"`. A file that is not given by --config may

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from pocketkernel.cli.show import print_json, say
 from pocketkernel.evaluate.pipeline import load_with_pipeline
-from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
+from pocketkernel.report import Chart, Column, Series, Table, write_page
 
 DELTAS = np.geomspace(1e-6, 0.5, 25)
 
@@ -40,12 +40,12 @@ def certify(
     learner, _, file = load_with_pipeline(model)
     certificate = learner.certificate(delta)
     if report is not None:
-        write_report(
+        write_page(
             report,
             title=f"Certificate of {file}",
             lead=f"{certificate.learner} after {certificate.rounds:,} rows. {certificate.guarantee.against}",
             tables=tables_of(certificate),
-            charts=[] if certificate.value is None else [chart_of(learner, certificate)],
+            charts=None if certificate.value is None else {"more": [chart_of(learner, certificate)]},
             commands=[f"pocketkernel certify {file} --delta {delta:g}"],
         )
     if json:
@@ -77,8 +77,8 @@ def chart_of(learner: Any, certificate: Any) -> Chart:
     """The bound against the probability with which it may fail, beside the loss."""
     bounds = [learner.certificate(float(delta)).value for delta in DELTAS]
     loss = np.full(len(DELTAS), certificate.cumulative_loss)
-    return line_chart(
-        [
+    return Chart(
+        series=[
             Series("regret at most", DELTAS, [np.nan if bound is None else bound for bound in bounds]),
             Series("its own loss", DELTAS, loss, reference=True),
         ],

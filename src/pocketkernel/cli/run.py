@@ -140,7 +140,7 @@ def _write_report(folder: Path, name: str) -> None:
     from pocketkernel.report import write_report  # noqa: PLC0415  (charts are drawn by it alone)
 
     record = Record.read(folder)
-    write_report(folder / REPORT, [record], title=f"{record.settings['learner']} on {name}")
+    write_report(folder / REPORT, record, title=f"{record.settings['learner']} on {name}")
 
 
 def _show(done: Run, name: str, speed: float, files: str) -> None:

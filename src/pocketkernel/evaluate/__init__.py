@@ -1,6 +1,5 @@
 """How well a model does on a stream."""
 
-from pocketkernel.evaluate.baselines import Majority, OnlineLinear
 from pocketkernel.evaluate.curve import Curve
 from pocketkernel.evaluate.folder import run_job
 from pocketkernel.evaluate.job import Job
@@ -14,8 +13,6 @@ from pocketkernel.evaluate.settings import settings_of
 __all__ = [
     "Curve",
     "Job",
-    "Majority",
-    "OnlineLinear",
     "Pipeline",
     "Progress",
     "Record",

@@ -25,8 +25,9 @@ class Recorder:
 
     Examples
     --------
-    >>> from pocketkernel.evaluate import Majority, progressive
-    >>> model, recorder = Majority(), Recorder(limit=4)
+    >>> from pocketkernel import PocketClassifier
+    >>> from pocketkernel.evaluate import progressive
+    >>> model, recorder = PocketClassifier(), Recorder(limit=4)
     >>> for progress in progressive(model, np.zeros((90, 1)), np.resize([1, -1], 90), block=10):
     ...     recorder.add(model, progress)
     >>> recorder.curve().rows.tolist()

@@ -7,17 +7,17 @@ import reprlib
 from typing import Any
 
 from pocketkernel.learners._base import OnlineKernelClassifier as OnlineKernelClassifier
-from pocketkernel.learners._base import checked_weights as checked_weights
 from pocketkernel.learners._embedding import contents_of as contents_of
 from pocketkernel.learners._embedding import core_of as core_of
 from pocketkernel.learners._embedding import raw_scores as raw_scores
 from pocketkernel.learners._embedding import recipe_of as recipe_of
 from pocketkernel.learners._embedding import room_for_scores as room_for_scores
 from pocketkernel.learners._embedding import to_bytes as to_bytes
+from pocketkernel.learners._labels import check_labels as check_labels
+from pocketkernel.learners._labels import is_sequence_of_labels as is_sequence_of_labels
 from pocketkernel.learners._persistent import plausible as plausible
 from pocketkernel.learners._plan import Plan as Plan
-from pocketkernel.learners._rows import check_labels as check_labels
-from pocketkernel.learners._rows import is_sequence_of_labels as is_sequence_of_labels
+from pocketkernel.learners._rows import checked_weights as checked_weights
 from pocketkernel.learners.lkm_books import LKMBooks
 from pocketkernel.learners.m_omd_h import MOMDH
 from pocketkernel.learners.m_omd_s import MOMDS

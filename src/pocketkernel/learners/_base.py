@@ -1,12 +1,6 @@
-"""What all learners share: input, labels, budgets, errors. What they compute is in the core."""
+"""What all learners share: learning and answering, row by row. What they compute is in the core."""
 
-import math
-import secrets
-from collections.abc import Iterable
-from dataclasses import astuple
 from functools import partial
-from numbers import Integral, Real
-from reprlib import repr as short
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,25 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from pocketkernel import _core
 from pocketkernel._alone import alone
 from pocketkernel._scores import labels_of
-from pocketkernel._threads import allowed_threads, thread_count
+from pocketkernel._threads import thread_count
 from pocketkernel.certificate import Certificate, Guarantee
-from pocketkernel.kernels import KERNELS, PAPER_KERNELS, Kernel
-from pocketkernel.learners._certificate import certify
-from pocketkernel.learners._persistent import Persistent, write_labels
-from pocketkernel.learners._plan import plan as plan_of
-from pocketkernel.learners._recipe import PARAMETERS, Recipe, largest
-from pocketkernel.learners._rows import (
-    CsrRows,
-    as_array,
-    check_labels,
-    check_rows,
-    is_sequence_of_labels,
-    refuse_odd_numbers,
-)
-from pocketkernel.losses import LOSSES
-from pocketkernel.memory import parse_bytes
-
-DEFAULT_BUDGET = 400
+from pocketkernel.learners._labels import Coding, check_labels, checked_classes
+from pocketkernel.learners._parameters import Parameters
+from pocketkernel.learners._persistent import write_labels
+from pocketkernel.learners._rows import CsrRows, check_rows, checked_weights
 
 Array = npt.NDArray[Any]
 Scores = npt.NDArray[np.float64]
@@ -53,7 +34,7 @@ def _has_logistic_loss(estimator: Any) -> bool:
     raise AttributeError(f"probabilities need loss='logistic'; this learner has loss={loss!r}.")
 
 
-class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
+class OnlineKernelClassifier(ClassifierMixin, Parameters):  # type: ignore[misc]
     """Base of the learners: a classifier that learns row by row in one block of memory of fixed size.
 
     A subclass names its learner in the core (`_learner`), the parameter that counts stored rows or frequencies
@@ -61,21 +42,9 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
     it, it says what that proves (`_guarantee`).
     """
 
-    _learner: ClassVar[str]
     _multiclass: ClassVar[bool] = False
-    _loss: ClassVar[str] = "logistic"  # of a learner that has no such parameter
-    _kernels: ClassVar[tuple[Kernel, ...] | None] = None  # likewise
     _takes_missing: ClassVar[bool] = False  # whether NaN in a row is a missing value, else an error
-    _budget_name: ClassVar[str] = "budget"
-    _smallest_budget: ClassVar[int] = 1
-
-    kernels: Iterable[Kernel] | None
-    memory: int | str | None
-    dtype: str
-    n_jobs: int | None
-    random_state: Any
-
-    plan = plan_of
+    _coding: Coding
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
@@ -127,9 +96,9 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         The fast path for progressive evaluation, with whole blocks or with one row at a time. Parameters and the state
         after Ctrl-C as in `partial_fit`, scores as in `decision_function`.
         """
-        if self._takes_as_it_is(X) and (classes is None or self._knows(classes)):
+        if self._takes_as_it_is(X) and (classes is None or self._coding.knows(classes)):
             scores = self._room_for_scores(len(X))
-            labels = y if self._core_knows_labels and type(y) is np.ndarray else self._numbered_at_once(y)
+            labels = self._coding.at_once(y)
             plain = sample_weight is None or type(sample_weight) is np.ndarray
             if plain and labels is not None and self._core.learn_dense(X, labels, sample_weight, scores) == 0:
                 return self._decision(scores)
@@ -156,15 +125,15 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
             raise ValueError("sample_weight is zero for every row: there is nothing to learn.")
         if begin:
             self._begin(X, y, classes, restart)
-        elif classes is not None and not np.array_equal(_checked_classes(classes), self.classes_):
+        elif classes is not None and not np.array_equal(checked_classes(classes), self.classes_):
             raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}.")
         scores = self._room_for_scores(X.shape[0])
-        self._call(X, scores, self._numbered(y), weights)
+        self._call(X, scores, self._coding.of(y), weights)
         return scores
 
     def _begin(self, X: Array, y: Array, classes: Any, restart: bool) -> None:
         """Build the learner in the core for rows like X."""
-        labels = np.unique(y) if classes is None else _checked_classes(classes)
+        labels = np.unique(y) if classes is None else checked_classes(classes)
         whose = "y" if classes is None else f"classes={classes!r}"
         if len(labels) < 2:
             raise ValueError(
@@ -185,7 +154,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         except MemoryError:
             size = self._recipe.size()[0]
             raise MemoryError(f"{type(self).__name__} would take {size} bytes, which the machine refuses.") from None
-        self._name_labels()
+        self._tell_labels()
 
     # ---- answering --------------------------------------------------------------------------------------------------
 
@@ -230,9 +199,6 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         """Whether the core may look at X itself: it refuses what it cannot read, and the long way says why."""
         mine = self.__dict__
         return "_core" in mine and type(X) is np.ndarray and X.ndim == 2 and "feature_names_in_" not in mine
-
-    def _loss_name(self) -> Any:
-        return getattr(self, "loss", self._loss)
 
     def _room_for_scores(self, rows: int) -> Scores:
         return np.empty((rows, len(self.classes_)) if self._multiclass else rows)
@@ -315,15 +281,27 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         Examples
         --------
         >>> from pocketkernel import MOMDS
-        >>> from pocketkernel.stream import rings
-        >>> model = MOMDS(norm_bound=1.0, step=2.0, random_state=0).fit(*rings(20_000))
+        >>> from pocketkernel.stream import known_kernel
+        >>> model = MOMDS(norm_bound=1.0, step=2.0, random_state=0).fit(*known_kernel(20_000))
         >>> proved = model.certificate()
         >>> proved.theorem, proved.informative
         ('Theorem 3 of Li & Liao (2024), afterwards', True)
         >>> proved.value < proved.cumulative_loss
         True
         """
-        return certify(self, delta)
+        if not 0 < delta < 1:
+            raise ValueError(f"delta={delta!r} is out of range: use a probability above 0 and below 1.")
+        done = self.diagnostics_
+        return Certificate(
+            learner=type(self).__name__,
+            loss=self._recipe.loss,
+            rounds=int(done.rounds),
+            mistakes=int(done.mistakes),
+            removals=int(done.removals),
+            cumulative_loss=float(done.cumulative_loss),
+            delta=delta,
+            guarantee=self._guarantee(done, delta),
+        )
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         """What is proved of the regret, from `diagnostics_`; a learner that has a theorem overrides this."""
@@ -345,77 +323,6 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         tags.classifier_tags.multi_class = self._multiclass
         return tags
 
-    # ---- from parameters to a recipe --------------------------------------------------------------------------------
-
-    def _choose(self, features: int, classes: int, rows: int | None) -> Recipe:
-        """Check the parameters and choose the budget; `rows` is how many are to come, if that is known."""
-        storage = getattr(self, "storage", None)
-        recipe = Recipe(
-            learner=self._learner,
-            doubles=_one_of("dtype", self.dtype, ("float32", "float64")) == "float64",
-            kernels=_checked_kernels(getattr(self, "kernels", self._kernels)),
-            loss=_one_of("loss", self._loss_name(), LOSSES),
-            removal=_one_of("removal", getattr(self, "removal", "half"), _core.REMOVALS),
-            features=features,
-            classes=classes,
-            storage="full" if storage is None else _one_of("storage", storage, _core.STORAGES[1:]),
-            seed=_seed(self.random_state),
-        )
-        allowed_threads(self.n_jobs)
-        self._configure(recipe, rows)
-        budget = getattr(self, self._budget_name, None)
-        if self.memory is None and hasattr(self, self._budget_name):
-            self._try_budget(recipe, DEFAULT_BUDGET if budget is None else whole_number(self._budget_name, budget))
-        elif budget is not None:
-            raise ValueError(f"{self._budget_name}={budget!r} and memory={self.memory!r} are both given: choose one.")
-        else:
-            self._fit_into(recipe, parse_bytes(self.memory))
-        return recipe
-
-    def _configure(self, recipe: Recipe, rows: int | None, **derived: Any) -> None:
-        """Copy the numbers that this learner has; some may be `derived` from others, and U follows from the budget."""
-        own = set(self._get_param_names()) - {"norm_bound"}
-        for name, default in PARAMETERS.items():
-            if name in own:
-                check = whole_number if isinstance(default, int) else number
-                recipe.parameters[name] = check(name, derived.get(name, getattr(self, name)))
-
-    def _set_budget(self, recipe: Recipe, budget: int) -> None:
-        """Set the budget, and the norm that follows from it where a learner has one."""
-        recipe.budget = budget
-        if hasattr(self, "norm_bound"):
-            U = self.norm_bound
-            recipe.parameters["norm_bound"] = math.sqrt(budget) if U is None else number("norm_bound", U)
-
-    def _try_budget(self, recipe: Recipe, budget: int) -> int:
-        """Bytes with this budget, or the error that says why not."""
-        if budget < min(1, self._smallest_budget):
-            raise ValueError(f"{self._budget_name}={budget} is too small: use a whole number from 1 up.")
-        self._set_budget(recipe, budget)
-        size, _, status = recipe.size()
-        if status != 0:
-            subject, sentence = _core.describe(status)
-            name = self._budget_name if subject == "budget" else subject
-            value = f"={short(getattr(self, name))}" if hasattr(self, name) else ""
-            raise ValueError(f"{name}{value} {sentence}.")
-        return size
-
-    def _fit_into(self, recipe: Recipe, memory: int) -> None:
-        """Choose the largest budget whose learner fits into `memory` bytes."""
-        least = self._try_budget(recipe, self._smallest_budget)
-        if least > memory:
-            raise ValueError(
-                f"memory={self.memory!r} ({memory} bytes) is too small: {type(self).__name__} with "
-                f"{recipe.features} features takes at least {least} bytes."
-            )
-
-        def fits(budget: int) -> bool:
-            self._set_budget(recipe, budget)
-            size, _, status = recipe.size()
-            return status == 0 and size <= memory
-
-        self._set_budget(recipe, largest(fits, self._smallest_budget))
-
     # ---- rows and labels --------------------------------------------------------------------------------------------
 
     def _check_rows_and_labels(self, X: Any, y: Any, begin: bool) -> tuple[Any, Array]:
@@ -431,41 +338,9 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
             check_classification_targets(y)
         return X, y
 
-    def _name_labels(self) -> None:
-        """Tell the core the labels, if it can compare them itself; else it is given their places, 0, 1 ..."""
-        kind, numbers = self.classes_.dtype.kind, self.classes_
-        self._core_knows_labels = kind in "biuf" and bool(np.all(np.abs(numbers.astype(float)) < 2**53))
-        self._core.set_labels(list(map(float, numbers if self._core_knows_labels else range(len(numbers)))))
-        self._places = {label: place for place, label in enumerate(numbers.tolist())}
-
-    def _numbered(self, y: Array) -> Array:
-        """Labels in a form that the core reads."""
-        if self._core_knows_labels and y.dtype.kind in "biuf":
-            native = y.dtype.newbyteorder("=")
-            return np.ascontiguousarray(y, dtype=native if native.char in "?bidflq" else np.float64)
-        places = [self._places.get(label, -1) for label in y.tolist()]  # labels are hashable, see check_labels
-        if -1 in places:
-            raise self._unknown_label(y[places.index(-1)])
-        return self.classes_.astype(float)[places] if self._core_knows_labels else np.array(places, dtype=float)
-
-    def _numbered_at_once(self, y: Any) -> Array | None:
-        """The same without any check, or None if it takes one."""
-        if not is_sequence_of_labels(y):
-            return None
-        try:
-            places = list(map(self._places.__getitem__, y.tolist() if type(y) is np.ndarray else y))
-        except (KeyError, TypeError):
-            return None
-        return self.classes_.astype(float)[places] if self._core_knows_labels else np.array(places, dtype=float)
-
-    def _knows(self, classes: Any) -> bool:
-        """Whether these are the classes, in the order of `classes_`, seen at a glance."""
-        given = classes.tolist() if type(classes) is np.ndarray else classes
-        return isinstance(given, list | tuple) and list(given) == list(self._places)
-
-    def _unknown_label(self, label: Any) -> ValueError:
-        label = label.item() if isinstance(label, np.generic) else label
-        return ValueError(f"y has the label {label!r}, which is none of the classes {self.classes_.tolist()}.")
+    def _tell_labels(self) -> None:
+        self._coding = Coding(self.classes_)
+        self._core.set_labels(self._coding.numbers.tolist())
 
     def _call(self, X: Any, scores: Scores, y: Array | None = None, weights: Array | None = None) -> None:
         """Run a block through the core: learn if there are labels, else only score."""
@@ -487,7 +362,7 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         row, column = self._core.fault
         if subject == "y":
             assert y is not None
-            raise self._unknown_label(y[row])
+            raise self._coding.unknown(y[row])
         if subject == "sample_weight":
             assert weights is not None
             raise ValueError(f"{subject} {sentence} (found {weights[row]} at row {row}).")
@@ -497,96 +372,3 @@ class OnlineKernelClassifier(ClassifierMixin, Persistent):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         named = "" if names is None else f" {names[column]!r}"
         raise ValueError(f"X {sentence} (found {value} at row {row}, column {column}{named}).")
-
-
-def _checked_classes(classes: Any) -> Array:
-    """Labels in ascending order."""
-    listed = list(classes) if isinstance(classes, set | frozenset) else classes
-    try:
-        labels = check_labels(listed, "classes")
-        unique = np.unique(labels)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"classes={short(classes)} is not a list of labels ({error})") from None
-    if len(labels) == 0 or (labels.dtype.kind == "f" and np.any(np.isnan(labels))):
-        raise ValueError(f"classes={short(classes)} is not a list of labels.")
-    return unique
-
-
-def checked_weights(sample_weight: Any, rows: int) -> Array | None:
-    """One weight for each row, None if none are given; the core looks at their size."""
-    if sample_weight is None:
-        return None
-    weights = sample_weight
-    if not isinstance(weights, np.ndarray | Real):
-        weights = as_array("sample_weight", weights, "a number, or an array with a weight for each row")
-    weights = np.asanyarray(weights)
-    refuse_odd_numbers("sample_weight", weights)
-    if weights.dtype.kind == "c":
-        raise ValueError("sample_weight has complex numbers: weights are real.")
-    try:
-        weights = weights.astype(np.float64) if weights.dtype.kind not in "SU" else None
-    except (TypeError, ValueError):
-        weights = None
-    if weights is None:
-        raise ValueError(
-            f"sample_weight={short(sample_weight)} does not hold numbers: give a number from 0 for each row."
-        )
-    if weights.ndim == 0:
-        return np.full(rows, float(weights))
-    if weights.ndim != 1:
-        raise ValueError("Sample weights must be 1D array or scalar")
-    if len(weights) != rows:
-        raise ValueError(f"sample_weight has {len(weights)} weights but X has {rows} rows: give one weight per row.")
-    return np.ascontiguousarray(weights)
-
-
-def _checked_kernels(kernels: Any) -> tuple[Kernel, ...]:
-    if kernels is None:
-        return PAPER_KERNELS
-    if isinstance(kernels, str) or not isinstance(kernels, Kernel | Iterable):
-        raise ValueError(f"kernels={kernels!r} is not a list of kernels: use for example gaussians([0.5, 1, 2]).")
-    checked = (kernels,) if isinstance(kernels, Kernel) else tuple(kernels)
-    for kernel in checked:
-        if not isinstance(kernel, Kernel):
-            known = ", ".join(class_.__name__ for class_ in KERNELS.values())
-            raise ValueError(f"kernels has {kernel!r}, an unknown kernel: use one of {known}.")
-        if not all(isinstance(value, Real) and float(value) > 0 for value in astuple(kernel)):
-            raise ValueError(f"kernels has {kernel!r}: its number must be positive.")
-    return checked
-
-
-def _one_of(name: str, value: Any, known: Iterable[str]) -> str:
-    if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name}={value!r} is unknown: use one of {', '.join(map(repr, known))}.")
-    return value
-
-
-def number(name: str, value: Any) -> float:
-    """`value` as a float, or an error that names the parameter."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{name}={value!r} is not a number.")
-    return float(value)
-
-
-def whole_number(name: str, value: Any) -> int:
-    """`value` as an int, or an error that names the parameter."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"{name}={value!r} is not a whole number.")
-    if not 0 <= int(value) < 2**62:
-        raise ValueError(f"{name}={value!r} is too {'small' if int(value) < 0 else 'large'} to count anything.")
-    return int(value)
-
-
-def _seed(random_state: Any) -> int:
-    """64-bit seed that a random_state stands for."""
-    if random_state is None:
-        return secrets.randbits(64)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**64, dtype=np.uint64))
-    if isinstance(random_state, np.random.RandomState):
-        return int.from_bytes(random_state.bytes(8), "little")
-    if isinstance(random_state, Integral) and 0 <= int(random_state) < 2**64:
-        return int(random_state)
-    raise ValueError(
-        f"random_state={random_state!r} is none of these: None, an integer from 0 to 2**64 - 1, a NumPy generator."
-    )

@@ -25,8 +25,7 @@ MOST_LABEL_BYTES = 2**24
 _FIELDS = {"estimator", "parameters", "recipe", "labels", "feature_names", "n_features", "extra"}
 # What the bytes bring back; everything else that an estimator carries goes into a pickle as it is.
 _LEARNED = (
-    "_core", "_recipe", "_core_knows_labels", "_places", "budget_", "classes_", "n_features_in_",
-    "feature_names_in_",
+    "_core", "_recipe", "_coding", "budget_", "classes_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 
 
@@ -173,7 +172,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = recipe.features
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        self._name_labels()
+        self._tell_labels()
         return extra
 
     # ---- pickles: parameters and the like as they are, the rest as the bytes of a file ------------------------------

@@ -5,7 +5,7 @@ refused, with the name of what would turn it into numbers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Number
+from numbers import Real
 from reprlib import repr as short
 from typing import Any, NamedTuple, Self
 
@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import sklearn
 from narwhals.exceptions import DuplicateError
-from narwhals.stable.v2.dependencies import get_pandas, get_polars, get_pyarrow
+from narwhals.stable.v2.dependencies import get_pyarrow
 from scipy import sparse
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 Array = npt.NDArray[Any]
@@ -207,14 +207,14 @@ def _as_frame(X: Any) -> Frame | None:
     if isinstance(X, list | tuple):
         return None
     try:
-        frame = nw.from_native(_native(X), pass_through=True)
+        frame = nw.from_native(native_of(X), pass_through=True)
     except DuplicateError as error:
         raise ValueError(f"X has columns of the same name: rename all but one of them. {error}") from error
-    _refuse_lazy("X", frame)
+    refuse_lazy("X", frame)
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _native(given: Any) -> Any:
+def native_of(given: Any) -> Any:
     """What stable narwhals knows: no frame of narwhals itself, no batch or array of Arrow but a table or chunks."""
     given = nw.to_native(given, pass_through=True)
     pyarrow = get_pyarrow()
@@ -225,7 +225,8 @@ def _native(given: Any) -> Any:
     return given
 
 
-def _refuse_lazy(name: str, frame: Any) -> None:
+def refuse_lazy(name: str, frame: Any) -> None:
+    """Refuse a frame that has not been computed yet."""
     if isinstance(frame, nw.LazyFrame):
         kind = type(frame.to_native())
         library = kind.__module__.split(".")[0]
@@ -349,75 +350,29 @@ def refuse_odd_numbers(name: str, given: Array) -> None:
         )
 
 
-# ---- labels ---------------------------------------------------------------------------------------------------------
-
-
-def check_labels(y: Any, name: str = "y") -> Array:
-    """Labels as a one-dimensional array: of an array, a list, a series, or a frame of one column."""
-    if not isinstance(y, np.ndarray):
-        given = _from_series(y, name)
-        y = as_array(name, given, "a list, an array or a series of labels")
-        if y.dtype.kind in "SU" and isinstance(given, list | tuple) and len({type(label) for label in given}) > 1:
-            y = np.array(given, dtype=object)  # NumPy would make text of numbers, and "nan" of NaN
-    refuse_odd_numbers(name, y)
-    if y.dtype.kind == "c":
-        raise ValueError(f"{name} holds complex numbers: labels are real numbers, or text.")
-    labels: Array = column_or_1d(y, warn=True)
-    if labels.dtype == object:
-        _check_objects(labels.tolist(), name)
-    return labels
-
-
-def _check_objects(labels: list[Any], name: str) -> None:
-    for row, label in enumerate(labels):
-        if _is_missing(label):
-            raise ValueError(_no_label(name, row, label))
-        if isinstance(label, Iterable) and not isinstance(label, str | bytes):
-            kind = type(label).__name__
-            raise ValueError(f"{name} has a {kind} in row {row}, not a label: give one label per row.")
-    kinds = {Number if isinstance(label, Number) else type(label) for label in labels}
-    if len(kinds) > 1:
-        names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise ValueError(f"{name} holds labels that are not of one type ({names}): use numbers, or strings.")
-
-
-def is_sequence_of_labels(y: Any) -> bool:
-    """Whether iterating over y gives its labels and nothing else, seen at a glance; of an array, by its own type."""
-    kind = type(y)
-    if kind is np.ndarray:
-        return bool(y.ndim == 1 and y.dtype.kind not in "mMcV")
-    if kind is list or kind is tuple:
-        return True
-    libraries = (get_pandas(), get_polars())
-    return any(library is not None and isinstance(y, library.Series) for library in libraries)
-
-
-def _no_label(name: str, row: int, found: Any) -> str:
-    return f"{name} has no label in row {row}, but {found}: drop such rows before they reach the learner."
-
-
-def _is_missing(label: Any) -> bool:
-    """Whether it is None, NaN or pandas' NA or NaT."""
-    if label is None or type(label).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(label, float | np.floating) and bool(np.isnan(label))
-
-
-def _from_series(y: Any, name: str) -> Any:
-    """The values of a series or of a frame's only column; whatever is neither is left alone."""
-    series = nw.from_native(_native(y), pass_through=True, allow_series=True)
-    _refuse_lazy(name, series)
-    if isinstance(series, nw.DataFrame):
-        if series.shape[1] != 1:
-            raise ValueError(f"{name} is a frame of {series.shape[1]} columns: give only the column of the labels.")
-        series = next(series.iter_columns())
-    if not isinstance(series, nw.Series):
-        return y
-    if series.null_count() > 0:
-        row = int(np.argmax(series.is_null().to_numpy()))
-        raise ValueError(_no_label(name, row, "a null"))
-    labels = series.to_numpy()
-    if labels.dtype == object and len(labels) > 0 and isinstance(labels[0], Number):  # unnoticed by pandas
-        plain = np.array(labels.tolist())
-        labels = plain if plain.dtype.kind in "biuf" else labels
-    return labels
+def checked_weights(sample_weight: Any, rows: int) -> Array | None:
+    """One weight for each row, None if none are given; the core looks at their size."""
+    if sample_weight is None:
+        return None
+    weights = sample_weight
+    if not isinstance(weights, np.ndarray | Real):
+        weights = as_array("sample_weight", weights, "a number, or an array with a weight for each row")
+    weights = np.asanyarray(weights)
+    refuse_odd_numbers("sample_weight", weights)
+    if weights.dtype.kind == "c":
+        raise ValueError("sample_weight has complex numbers: weights are real.")
+    try:
+        weights = weights.astype(np.float64) if weights.dtype.kind not in "SU" else None
+    except (TypeError, ValueError):
+        weights = None
+    if weights is None:
+        raise ValueError(
+            f"sample_weight={short(sample_weight)} does not hold numbers: give a number from 0 for each row."
+        )
+    if weights.ndim == 0:
+        return np.full(rows, float(weights))
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if len(weights) != rows:
+        raise ValueError(f"sample_weight has {len(weights)} weights but X has {rows} rows: give one weight per row.")
+    return np.ascontiguousarray(weights)

@@ -1,19 +1,9 @@
-"""What records show: tables, charts, pages. Reads records, never learners."""
+"""What a run shows: charts, tables, a page. Reads records, never learners."""
 
-from pocketkernel.report.charts import Chart, Series, charts_of, line_chart
-from pocketkernel.report.html import write_report
+from pocketkernel.report.charts import Chart, Series
+from pocketkernel.report.page import write_page
 from pocketkernel.report.picture import write_picture
-from pocketkernel.report.tables import Column, Spread, Table, result_table
+from pocketkernel.report.run import charts_of, write_report
+from pocketkernel.report.tables import Column, Table
 
-__all__ = [
-    "Chart",
-    "Column",
-    "Series",
-    "Spread",
-    "Table",
-    "charts_of",
-    "line_chart",
-    "result_table",
-    "write_picture",
-    "write_report",
-]
+__all__ = ["Chart", "Column", "Series", "Table", "charts_of", "write_page", "write_picture", "write_report"]

@@ -30,7 +30,7 @@ def write_picture(chart: Chart, path: str | os.PathLike[str]) -> None:
 
     Examples
     --------
-    >>> write_picture(charts_of([Record.read("run")])["mistakes"][0], "mistakes.svg")  # doctest: +SKIP
+    >>> write_picture(charts_of(Record.read("run"))["mistakes"][0], "mistakes.svg")  # doctest: +SKIP
     """
     if Path(path).suffix.lower() != ".svg":
         raise ValueError(f"path={os.fspath(path)!r} does not end in .svg.")
@@ -42,8 +42,8 @@ def picture(chart: Chart) -> str:
 
     Examples
     --------
-    >>> from pocketkernel.report.charts import Series, line_chart
-    >>> text = picture(line_chart([Series("a & b", [1, 2, 3], [0.3, 0.2, 0.1])], title="Mistakes"))
+    >>> from pocketkernel.report import Chart, Series
+    >>> text = picture(Chart("Mistakes", [Series("a & b", [1, 2, 3], [0.3, 0.2, 0.1])]))
     >>> text.startswith("<svg xmlns="), text.count("a &amp; b") > 0
     (True, True)
     """

@@ -39,8 +39,8 @@ def figure(chart: Chart, identifier: str, *, small: bool = False) -> str:
 
     Examples
     --------
-    >>> from pocketkernel.report.charts import Series, line_chart
-    >>> text = figure(line_chart([Series("a & b", [1, 2, 3], [0.3, 0.2, 0.1])], title="Mistakes"), "mistakes")
+    >>> from pocketkernel.report import Chart, Series
+    >>> text = figure(Chart("Mistakes", [Series("a & b", [1, 2, 3], [0.3, 0.2, 0.1])]), "mistakes")
     >>> text.count("<path"), "a &amp; b" in text
     (1, True)
     """

@@ -4,7 +4,7 @@ from pocketkernel.stream.block import Block, blocks_of, gather, permutation, per
 from pocketkernel.stream.bundled import digits
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.errors import Skipped, StreamError
-from pocketkernel.stream.generators import known_kernel, rings, xor_with_drift
+from pocketkernel.stream.generators import known_kernel
 from pocketkernel.stream.reader import Stream, open_stream
 from pocketkernel.stream.scale import SCALERS, OnlineMaxAbs, OnlineMinMax, OnlineStandard, Scaler, scale
 
@@ -26,7 +26,5 @@ __all__ = [
     "open_stream",
     "permutation",
     "permute",
-    "rings",
     "scale",
-    "xor_with_drift",
 ]

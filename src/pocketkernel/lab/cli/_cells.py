@@ -16,7 +16,7 @@ from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.experiments.paper import QUICK
 from pocketkernel.lab.experiments.writing import plain
-from pocketkernel.report import Table
+from pocketkernel.lab.report import Table
 
 QUICK_PERMUTATIONS = 2
 

@@ -12,7 +12,7 @@ from pocketkernel.cli.show import print_json, say
 from pocketkernel.lab.cli._cells import writing
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.experiments.writing import plain
-from pocketkernel.report.tables import Spread
+from pocketkernel.lab.report import Spread
 
 
 def several(least: int) -> Any:

@@ -9,11 +9,12 @@ from cyclopts import Parameter
 from pocketkernel.cli.options import Count, File, Reading, Seed, at_least, command_line, source_of
 from pocketkernel.cli.show import err, print_json, say
 from pocketkernel.lab.cli._progress import duration
+from pocketkernel.lab.report import Column, Table, write_report
 from pocketkernel.lab.theory import Advice
 from pocketkernel.lab.theory import advise as advice_on
 from pocketkernel.lab.theory.advice import in_units
 from pocketkernel.lab.theory.advising import FEWEST_ROWS, ROWS
-from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
+from pocketkernel.report import Chart, Series
 
 
 def advise(
@@ -134,8 +135,8 @@ def chart_of(advice: Advice) -> Chart:
     for trial in advice.trials:
         name = trial.learner + (", fitted widths" if trial.parameters else "")
         lines.setdefault(name, []).append((trial.memory, trial.rate, trial.low, trial.high))
-    return line_chart(
-        [Series(name, *map(list, zip(*points, strict=True))) for name, points in lines.items()],  # type: ignore[arg-type]
+    return Chart(
+        series=[Series(name, *map(list, zip(*points, strict=True))) for name, points in lines.items()],  # type: ignore[arg-type]
         title="Mistakes against memory",
         x_label="memory",
         y_label="mistakes",

@@ -13,8 +13,9 @@ from pocketkernel.kernels import PAPER_KERNELS, Gaussian, gaussians
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.cli._two_classes import read_two_classes
 from pocketkernel.lab.experiments.writing import plain
+from pocketkernel.lab.report import Column, Table, write_report
 from pocketkernel.lab.theory import AlignmentEstimate, estimate_alignment, kernel_alignment
-from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
+from pocketkernel.report import Chart, Series
 
 
 def alignment(
@@ -107,8 +108,8 @@ def chart_of(kernels: tuple[Gaussian, ...], shares: Any, guess: AlignmentEstimat
     x = np.array([kernel.width for kernel in kernels])
     order = np.argsort(x)
     low, high = (None, None) if guess is None else (guess.low[order], guess.high[order])
-    return line_chart(
-        [Series("A/T", x[order], shares[order], low, high)],
+    return Chart(
+        series=[Series("A/T", x[order], shares[order], low, high)],
         title="Alignment against width",
         x_label="width",
         y_label="A/T",

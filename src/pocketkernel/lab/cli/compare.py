@@ -18,7 +18,7 @@ from pocketkernel.lab.experiments.compare import PEER_ROWS, Comparison
 from pocketkernel.lab.experiments.compare import compare as compare_all
 from pocketkernel.lab.experiments.contestants import LEARNERS
 from pocketkernel.lab.experiments.writing import plain
-from pocketkernel.report import Spread
+from pocketkernel.lab.report import Spread
 from pocketkernel.stream import Skipped, gather, open_stream
 
 Names = Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")]

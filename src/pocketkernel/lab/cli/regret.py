@@ -24,10 +24,10 @@ from pocketkernel.kernels import Gaussian
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.cli._two_classes import read_two_classes
 from pocketkernel.lab.experiments.writing import plain
+from pocketkernel.lab.report import Cell, Column, Table, write_report
 from pocketkernel.lab.theory import RegretStudy, study_regret
 from pocketkernel.lab.theory.study import LANDMARKS
-from pocketkernel.report import Chart, Column, Series, Table, line_chart, write_report
-from pocketkernel.report.tables import Cell
+from pocketkernel.report import Chart, Series
 
 ROWS = 5000
 
@@ -214,8 +214,8 @@ def chart_of(study: RegretStudy) -> Chart:
     if study.bound is not None:
         lines.append(Series("bound", curve.rows, study.bound))
     lines.append(Series("own loss", curve.rows, curve.own_loss, reference=True))
-    return line_chart(
-        lines,
+    return Chart(
+        series=lines,
         title="Regret so far",
         x_label="rows",
         y_label="sum of losses",

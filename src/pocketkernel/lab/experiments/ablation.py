@@ -22,8 +22,8 @@ from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.experiments.cells import Cell, Setting
 from pocketkernel.lab.experiments.k_buffers import KBuffers
 from pocketkernel.lab.experiments.runner import Report, run
-from pocketkernel.report import Column, Spread, Table
-from pocketkernel.report.tables import Cell as Value
+from pocketkernel.lab.report import Cell as Value
+from pocketkernel.lab.report import Column, Spread, Table
 
 BUDGETS = (25, 50, 100, 200, 400, 800, 1600)
 REMOVALS = {"half": "half", "restart": "restart", "oldest": "keep newest"}

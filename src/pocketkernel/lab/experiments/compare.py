@@ -16,9 +16,9 @@ from pocketkernel._scores import labels_of
 from pocketkernel.evaluate import Record, Recorder, progressive, settings_of
 from pocketkernel.lab.experiments.contestants import ALL, LEARNERS, PEERS, Contestant, Task
 from pocketkernel.lab.experiments.outputs import write_outputs
+from pocketkernel.lab.report import Cell as Value
+from pocketkernel.lab.report import Column, Spread, Table
 from pocketkernel.memory import parse_bytes
-from pocketkernel.report import Column, Spread, Table
-from pocketkernel.report.tables import Cell as Value
 from pocketkernel.stream import SCALERS, blocks_of, gather, permute, scale
 
 POINTS = 50

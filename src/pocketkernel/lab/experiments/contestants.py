@@ -12,7 +12,7 @@ from sklearn.kernel_approximation import RBFSampler  # type: ignore[import-untyp
 from sklearn.linear_model import SGDClassifier  # type: ignore[import-untyped, unused-ignore]
 
 from pocketkernel._optional import optional
-from pocketkernel.evaluate.roster import ROSTER, Entrant
+from pocketkernel.lab.roster import ROSTER, Entrant
 from pocketkernel.stream.block import is_sparse
 
 Scores = npt.NDArray[np.float64]

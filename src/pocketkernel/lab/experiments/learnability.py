@@ -32,12 +32,12 @@ from pocketkernel.certificate import theorem_3_delta
 from pocketkernel.kernels import PAPER_KERNELS, Gaussian, Linear, Polynomial
 from pocketkernel.lab.bounds import theorem_3
 from pocketkernel.lab.experiments.outputs import write_outputs
+from pocketkernel.lab.report import Cell, Column, Spread, Table
 from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, slope
 from pocketkernel.lab.theory.losses import loss_values
 from pocketkernel.lab.theory.rows import gram
 from pocketkernel.learners import recipe_of
-from pocketkernel.report import Chart, Column, Series, Spread, Table, line_chart
-from pocketkernel.report.tables import Cell
+from pocketkernel.report import Chart, Series
 
 ROWS = (1000, 3162, 10_000, 31_623, 100_000, 316_228, 1_000_000)
 CENTRES = np.array([[2.0, 2.0], [-2.0, -2.0], [2.0, -2.0], [-2.0, 2.0]])
@@ -168,8 +168,8 @@ class Learnability:
         ]
         ends = [min(p.rows for p in self.points), max(p.rows for p in self.points)]
         lines.append(Series("T / 100", ends, [end / 100 for end in ends], reference=True))
-        return line_chart(
-            lines,
+        return Chart(
+            series=lines,
             title="Regret with a budget of O(ln T)",
             x_label="rows T",
             y_label="regret",

@@ -24,9 +24,9 @@ from pocketkernel import MOMDH, MOMDS, LKMBooks, Raker
 from pocketkernel.kernels import Gaussian, Linear
 from pocketkernel.lab.bounds import theorem_4
 from pocketkernel.lab.experiments.outputs import write_outputs
+from pocketkernel.lab.report import Cell, Column, Spread, Table
 from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, slope
-from pocketkernel.report import Chart, Column, Series, Spread, Table, line_chart
-from pocketkernel.report.tables import Cell
+from pocketkernel.report import Chart, Series
 
 BUDGETS = (25, 50, 100, 200, 400, 800, 1600)
 REPEATS = 40
@@ -152,8 +152,8 @@ class LowerBound:
         smooth = self._by("loss").get("logistic", [])
         least = [p.least / p.competitor_loss for p in smooth]
         lines.append(Series("Theorem 4", [p.budget for p in smooth], least, reference=True))
-        return line_chart(
-            lines,
+        return Chart(
+            series=lines,
             title="Regret on the adversary",
             x_label="budget B",
             y_label="Reg / L",

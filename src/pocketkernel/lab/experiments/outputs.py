@@ -10,7 +10,8 @@ from pocketkernel.evaluate import Record
 from pocketkernel.lab.experiments.ablation import K_BUFFERS, ONE_BUFFER, OWN_BUFFERS, REMOVALS, Ablation, Point
 from pocketkernel.lab.experiments.paper import PaperTables
 from pocketkernel.lab.experiments.writing import comma_separated, latex, markdown
-from pocketkernel.report import Chart, Series, Spread, Table, line_chart, write_picture, write_report
+from pocketkernel.lab.report import Spread, Table, write_report
+from pocketkernel.report import Chart, Series, write_picture
 
 
 def write_outputs(
@@ -110,8 +111,8 @@ def paper_charts(made: PaperTables) -> list[Chart]:
     same = Series("the same", ends, ends, reference=True)
     bounds = [Series(f"{sd:+d} sd", ends, [sd, sd], reference=True) for sd in (2, -2)]
     return [
-        line_chart(
-            [*measured, same],
+        Chart(
+            series=[*measured, same],
             title="Mistakes here against those published",
             x_label="published",
             y_label="here",
@@ -121,8 +122,8 @@ def paper_charts(made: PaperTables) -> list[Chart]:
             log_x=True,
             log_y=True,
         ),
-        line_chart(
-            [*away, *bounds],
+        Chart(
+            series=[*away, *bounds],
             title="Distance from the published mean",
             x_label="published mistakes",
             y_label="published sd",
@@ -144,8 +145,8 @@ def ablation_charts(made: Ablation) -> list[Chart]:
             if point.study == "removal":
                 removal.setdefault(f"{point.learner}, {REMOVALS[point.removal]}", []).append(point)
         charts += [
-            line_chart(
-                [_line(name, some, "budget", "mistakes", 0.01) for name, some in removal.items()],
+            Chart(
+                series=[_line(name, some, "budget", "mistakes", 0.01) for name, some in removal.items()],
                 title=f"{data_set}: mistakes",
                 x_label="budget B",
                 y_label="mistakes",
@@ -154,8 +155,8 @@ def ablation_charts(made: Ablation) -> list[Chart]:
                 log_x=True,
                 zero=False,
             ),
-            line_chart(
-                [_line(name, some, "budget", "removals") for name, some in removal.items()],
+            Chart(
+                series=[_line(name, some, "budget", "removals") for name, some in removal.items()],
                 title=f"{data_set}: removals",
                 x_label="budget B",
                 y_label="removals per buffer",
@@ -167,8 +168,8 @@ def ablation_charts(made: Ablation) -> list[Chart]:
         names = {ONE_BUFFER: "one buffer", K_BUFFERS: "K buffers", OWN_BUFFERS: "M-OMD-H"}
         buffers = [point for point in here if point.study == "buffers"]
         charts.append(
-            line_chart(
-                [
+            Chart(
+                series=[
                     _line(name, [p for p in buffers if p.learner == learner], "nbytes", "mistakes", 0.01)
                     for learner, name in names.items()
                 ],

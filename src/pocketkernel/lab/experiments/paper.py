@@ -15,8 +15,8 @@ from pocketkernel.lab.catalogue import NAMES
 from pocketkernel.lab.experiments.cells import Cell, Outcome, Setting, label
 from pocketkernel.lab.experiments.published import Published, published
 from pocketkernel.lab.experiments.runner import Report, run
-from pocketkernel.report import Column, Spread, Table
-from pocketkernel.report.tables import Cell as Value
+from pocketkernel.lab.report import Cell as Value
+from pocketkernel.lab.report import Column, Spread, Table
 
 SLIPPED_RAKER = "Raker, published slip"
 QUICK = ("mushrooms", "phishing")

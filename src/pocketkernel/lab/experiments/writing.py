@@ -4,8 +4,8 @@ import csv
 import io
 import re
 
+from pocketkernel.lab.report import Spread, Table
 from pocketkernel.report.axes import NOT_A_NUMBER
-from pocketkernel.report.tables import Spread, Table
 
 
 def plain(table: Table) -> str:
@@ -23,7 +23,7 @@ def markdown(table: Table) -> str:
 
     Examples
     --------
-    >>> from pocketkernel.report import Column
+    >>> from pocketkernel.lab.report import Column
     >>> columns = ["learner", Column("mistakes %", digits=2, best="min"), "B"]
     >>> rows = [["M-OMD-S", Spread(8.2, 0.14), 400], ["Raker", Spread(9.31, 0.2), 400]]
     >>> print(markdown(Table("Digits", columns, rows)))

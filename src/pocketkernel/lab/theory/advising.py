@@ -72,7 +72,7 @@ def advise(
 
     Examples
     --------
-    >>> from pocketkernel.stream import rings
+    >>> from pocketkernel.lab.generators import rings
     >>> advice = advise(*rings(2000), memory="16KiB")
     >>> advice.chosen.learner, advice.chosen.memory <= 16 * 1024
     ('PocketClassifier', True)

@@ -6,10 +6,10 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.live import Live
 
-from pocketkernel.cli import _demo_view as view
-from pocketkernel.cli._contest import FRAMES, Contestant, Stream, contestants, generated, handwriting
 from pocketkernel.cli.errors import UsageError
 from pocketkernel.cli.options import Seed, at_least
+from pocketkernel.lab.demo import view
+from pocketkernel.lab.demo.contest import FRAMES, Contestant, Stream, contestants, generated, handwriting
 from pocketkernel.memory import parse_bytes
 
 Rows = Annotated[int, Parameter(validator=at_least(1))]

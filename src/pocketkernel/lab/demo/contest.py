@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pocketkernel import Gaussian
-from pocketkernel.evaluate import Majority, OnlineLinear, Progress, progressive
-from pocketkernel.evaluate.roster import ROSTER
+from pocketkernel.evaluate import Progress, progressive
 from pocketkernel.kernels import PAPER_KERNELS
+from pocketkernel.lab.demo.baselines import Majority, OnlineLinear
+from pocketkernel.lab.roster import ROSTER
 from pocketkernel.stream import digits, known_kernel
 
 FRAMES = 100

@@ -7,9 +7,9 @@ from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from pocketkernel.cli._contest import Contestant, Stream
 from pocketkernel.evaluate import Progress
 from pocketkernel.evaluate.recorder import kernel_names
+from pocketkernel.lab.demo.contest import Contestant, Stream
 
 
 def panel(learner: Contestant, stream: Stream, progress: Progress, allowed: int) -> Panel:

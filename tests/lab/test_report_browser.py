@@ -6,7 +6,8 @@ import pytest
 import chromium
 from pocketkernel import MOMDH, MOMDS, Raker, gaussians
 from pocketkernel.evaluate import Record, Recorder, progressive, settings_of
-from pocketkernel.report import Column, Series, Spread, Table, line_chart, write_report
+from pocketkernel.lab.report import Column, Spread, Table, write_report
+from pocketkernel.report import Chart, Series
 from pocketkernel.stream import known_kernel
 
 pytest.importorskip("jinja2")
@@ -44,8 +45,8 @@ def page(tmp_path_factory):
     budgets = [25, 50, 100, 200, 400, 800, 1600]
     lines = [Series(name, budgets, [0.4 / b**power for b in budgets]) for name, power in (("half", 0.2), ("all", 0.1))]
     charts = [
-        line_chart(lines, title="Ablation", x_label="budget", y_label="mistakes", y_unit="percent", log_x=True),
-        line_chart([], title="Nothing"),
+        Chart(series=lines, title="Ablation", x_label="budget", y_label="mistakes", y_unit="percent", log_x=True),
+        Chart(series=[], title="Nothing"),
     ]
     table = Table("Published", ["data", Column("%", 2), Column("sd", 1, signed=True)], [["a9a", Spread(15, 0.2), -0.5]])
     path = tmp_path_factory.mktemp("page") / "report.html"

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from pocketkernel.cli import demo, main
+from pocketkernel.__main__ import main
+from pocketkernel.lab import demo
 
 LEARNERS = ("PocketClassifier", "M-OMD-S", "M-OMD-H", "LKMBooks", "Raker", "linear model", "always the majority")
 
@@ -94,7 +95,7 @@ def test_mistakes_get_one_line_and_exit_code_2(capsys, options, words):
     assert words in captured.err
 
 
-def test_an_interrupt_ends_quietly(capsys, monkeypatch):
+def test_an_interrupt_is_told_in_one_line(capsys, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 

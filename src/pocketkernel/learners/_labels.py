@@ -1,0 +1,144 @@
+"""Labels: out of lists, arrays and series, and from there to the numbers that the core compares."""
+
+from collections.abc import Iterable
+from numbers import Number
+from reprlib import repr as short
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+from narwhals.stable.v2.dependencies import get_pandas, get_polars
+from sklearn.utils import column_or_1d
+
+from pocketkernel.learners._rows import as_array, native_of, refuse_lazy, refuse_odd_numbers
+
+Array = npt.NDArray[Any]
+
+
+class Coding:
+    """Labels as the core knows them: themselves where it can compare them, else their places, 0, 1 ...
+
+    `numbers` has those of the classes, in their order.
+    """
+
+    def __init__(self, classes: Array) -> None:
+        self.classes = classes
+        self.by_value = classes.dtype.kind in "biuf" and bool(np.all(np.abs(classes.astype(float)) < 2**53))
+        self.numbers = classes.astype(float) if self.by_value else np.arange(len(classes), dtype=float)
+        self._places = {label: place for place, label in enumerate(classes.tolist())}
+
+    def of(self, y: Array) -> Array:
+        """Labels in a form that the core reads, which refuses those that it does not know."""
+        if self.by_value and y.dtype.kind in "biuf":
+            native = y.dtype.newbyteorder("=")
+            return np.ascontiguousarray(y, dtype=native if native.char in "?bidflq" else np.float64)
+        places = [self._places.get(label, -1) for label in y.tolist()]  # labels are hashable, see check_labels
+        if -1 in places:
+            raise self.unknown(y[places.index(-1)])
+        return self.numbers[places]
+
+    def at_once(self, y: Any) -> Array | None:
+        """The same without any check, or None if it takes one."""
+        if self.by_value and type(y) is np.ndarray:
+            return y
+        if not is_sequence_of_labels(y):
+            return None
+        try:
+            return self.numbers[list(map(self._places.__getitem__, y.tolist() if type(y) is np.ndarray else y))]
+        except (KeyError, TypeError):
+            return None
+
+    def knows(self, classes: Any) -> bool:
+        """Whether these are the classes, in their order, seen at a glance."""
+        given = classes.tolist() if type(classes) is np.ndarray else classes
+        return isinstance(given, list | tuple) and list(given) == list(self._places)
+
+    def unknown(self, label: Any) -> ValueError:
+        """The error about a label that is none of the classes."""
+        label = label.item() if isinstance(label, np.generic) else label
+        return ValueError(f"y has the label {label!r}, which is none of the classes {self.classes.tolist()}.")
+
+
+def checked_classes(classes: Any) -> Array:
+    """Labels in ascending order."""
+    listed = list(classes) if isinstance(classes, set | frozenset) else classes
+    try:
+        labels = check_labels(listed, "classes")
+        unique = np.unique(labels)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"classes={short(classes)} is not a list of labels ({error})") from None
+    if len(labels) == 0 or (labels.dtype.kind == "f" and np.any(np.isnan(labels))):
+        raise ValueError(f"classes={short(classes)} is not a list of labels.")
+    return unique
+
+
+def check_labels(y: Any, name: str = "y") -> Array:
+    """Labels as a one-dimensional array: of an array, a list, a series, or a frame of one column."""
+    if not isinstance(y, np.ndarray):
+        given = _from_series(y, name)
+        y = as_array(name, given, "a list, an array or a series of labels")
+        if y.dtype.kind in "SU" and isinstance(given, list | tuple) and len({type(label) for label in given}) > 1:
+            y = np.array(given, dtype=object)  # NumPy would make text of numbers, and "nan" of NaN
+    refuse_odd_numbers(name, y)
+    if y.dtype.kind == "c":
+        raise ValueError(f"{name} holds complex numbers: labels are real numbers, or text.")
+    labels: Array = column_or_1d(y, warn=True)
+    if labels.dtype == object:
+        _check_objects(labels.tolist(), name)
+    return labels
+
+
+def _check_objects(labels: list[Any], name: str) -> None:
+    for row, label in enumerate(labels):
+        if _is_missing(label):
+            raise ValueError(_no_label(name, row, label))
+        if isinstance(label, Iterable) and not isinstance(label, str | bytes):
+            kind = type(label).__name__
+            raise ValueError(f"{name} has a {kind} in row {row}, not a label: give one label per row.")
+    kinds = {Number if isinstance(label, Number) else type(label) for label in labels}
+    if len(kinds) > 1:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(f"{name} holds labels that are not of one type ({names}): use numbers, or strings.")
+
+
+def is_sequence_of_labels(y: Any) -> bool:
+    """Whether iterating over y gives its labels and nothing else, seen at a glance; of an array, by its own type."""
+    kind = type(y)
+    if kind is np.ndarray:
+        return bool(y.ndim == 1 and y.dtype.kind not in "mMcV")
+    if kind is list or kind is tuple:
+        return True
+    libraries = (get_pandas(), get_polars())
+    return any(library is not None and isinstance(y, library.Series) for library in libraries)
+
+
+def _no_label(name: str, row: int, found: Any) -> str:
+    return f"{name} has no label in row {row}, but {found}: drop such rows before they reach the learner."
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether it is None, NaN or pandas' NA or NaT."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(label, float | np.floating) and bool(np.isnan(label))
+
+
+def _from_series(y: Any, name: str) -> Any:
+    """The values of a series or of a frame's only column; whatever is neither is left alone."""
+    series = nw.from_native(native_of(y), pass_through=True, allow_series=True)
+    refuse_lazy(name, series)
+    if isinstance(series, nw.DataFrame):
+        if series.shape[1] != 1:
+            raise ValueError(f"{name} is a frame of {series.shape[1]} columns: give only the column of the labels.")
+        series = next(series.iter_columns())
+    if not isinstance(series, nw.Series):
+        return y
+    if series.null_count() > 0:
+        row = int(np.argmax(series.is_null().to_numpy()))
+        raise ValueError(_no_label(name, row, "a null"))
+    labels = series.to_numpy()
+    if labels.dtype == object and len(labels) > 0 and isinstance(labels[0], Number):  # unnoticed by pandas
+        plain = np.array(labels.tolist())
+        labels = plain if plain.dtype.kind in "biuf" else labels
+    return labels

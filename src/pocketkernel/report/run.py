@@ -1,0 +1,196 @@
+"""The report of a run: headline numbers, results, charts and settings of a record."""
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pocketkernel.evaluate.curve import Curve
+from pocketkernel.evaluate.record import Record
+from pocketkernel.report.axes import written
+from pocketkernel.report.charts import Chart, Series
+from pocketkernel.report.page import Tile, write_page
+from pocketkernel.report.tables import Column, Table
+
+MOST_POINTS = 600
+"""Of a line: more than a picture has dots from left to right."""
+
+COLUMNS = {
+    "mistakes %": Column("mistakes %", digits=2),
+    "loss per row": Column("loss per row", digits=4),
+    "budget": Column("budget"),
+    "bytes": Column("bytes"),
+    "µs per row": Column("µs per row", digits=2),
+    "removals": Column("removals", digits=1),
+}
+"""Results of a run, and how they are written."""
+
+
+def write_report(path: str | os.PathLike[str], record: Record, *, title: str = "Report") -> None:
+    """Write a page about a run. Needs jinja2.
+
+    Parameters
+    ----------
+    path : path
+        The HTML file; one that is there is replaced.
+    record : Record
+        The run.
+    title : str, default="Report"
+        Of the page.
+
+    Examples
+    --------
+    >>> write_report("report.html", Record.read("run"), title="Digits")  # doctest: +SKIP
+    """
+    settings = record.settings
+    flat = [[key, value] for key, value in flat_settings(settings).items() if key not in ("command", "learner")]
+    found = results_of(record)
+    columns = [column for name, column in COLUMNS.items() if found.get(name) is not None]
+    row = [name_of(record), found.get("rows", 0), *(found[column.name] for column in columns)]
+    write_page(
+        path,
+        title=title,
+        lead=" · ".join(filter(None, [str(settings.get("source") or ""), str(settings.get("when") or "")[:10]])),
+        tiles=tiles_of([record], name_of(record)) if len(record.curve) else (),
+        tables=[Table("", [Column("learner"), Column("rows"), *columns], [row])],
+        charts=charts_of(record),
+        settings=[Table("", ["setting", "value"], flat)] if flat else [],
+        commands=[str(settings.get("command") or "")],
+        versions=versions_of(record),
+    )
+
+
+def name_of(record: Record) -> str:
+    """Name of the learner."""
+    return str(record.settings.get("learner", "learner"))
+
+
+def versions_of(record: Record) -> str:
+    """What it ran with."""
+    versions = record.settings.get("versions")
+    return ", ".join(f"{key} {value}" for key, value in versions.items()) if isinstance(versions, dict) else ""
+
+
+# ---- numbers --------------------------------------------------------------------------------------------------------
+
+
+def results_of(record: Record) -> dict[str, Any]:
+    """How a run ended, by the names of COLUMNS, and its rows; what is not known is None. Nothing without a point."""
+    curve, budget = record.curve, record.settings.get("budget")
+    if not len(curve):
+        return {}
+    rows = int(curve.rows[-1])
+    return {
+        "rows": rows,
+        "mistakes %": float(100 * curve.mistake_rate[-1]),
+        "loss per row": None if np.isnan(curve.loss[-1]) else float(curve.loss[-1] / rows),
+        "budget": budget if isinstance(budget, int) else None,
+        "bytes": int(curve.nbytes[-1]) or None,
+        "µs per row": float(1e6 * curve.seconds[-1] / rows),
+        "removals": float(curve.removals[-1]) if curve.additions[-1] else None,
+    }
+
+
+def tiles_of(records: Sequence[Record], name: str) -> list[Tile]:
+    """Headline numbers of a run, or means of its repetitions, which all have points."""
+    found, curves = [results_of(record) for record in records], [record.curve for record in records]
+    rates, times = ([one[key] for one in found] for key in ("mistakes %", "µs per row"))
+    note = name
+    if len(records) > 1:
+        note += f", ±\u00a0{np.std(rates, ddof=1):.2f} over {len(records)}\u00a0runs"
+    tiles = [
+        Tile("mistakes", f"{np.mean(rates):.2f}\u202f%", note),
+        Tile("rows", f"{max(one['rows'] for one in found):,}", f"{np.mean(times):,.2f} µs each"),
+    ]
+    nbytes = max(one["bytes"] or 0 for one in found)
+    if nbytes:
+        promised = records[0].settings.get("promised_bytes")
+        note = f"of {promised:,} promised" if isinstance(promised, int) else written(nbytes, "bytes")
+        tiles.append(Tile("bytes", f"{nbytes:,}", note))
+    if curves[0].kernels and all(curve.kernels == curves[0].kernels for curve in curves):
+        weights = np.mean([curve.weights[-1] for curve in curves], axis=0)
+        place = int(np.argmax(weights))
+        tiles.append(Tile("heaviest kernel", f"{100 * weights[place]:.1f}\u202f%", curves[0].kernels[place]))
+    return tiles
+
+
+def flat_settings(settings: dict[str, Any], before: str = "") -> dict[str, str]:
+    """Settings without nesting, as text."""
+    flat: dict[str, str] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            flat |= flat_settings(value, "" if key == "parameters" else f"{key}: ")
+        elif value not in (None, "", []):
+            parts = value if isinstance(value, list) else [value]
+            flat[before + key] = ", ".join(
+                part if isinstance(part, str) else json.dumps(part, ensure_ascii=False) for part in parts
+            )
+    return flat
+
+
+# ---- charts ---------------------------------------------------------------------------------------------------------
+
+
+def charts_of(record: Record, window: int | None = None) -> dict[str, list[Chart]]:
+    """Charts of a run by section: mistakes, kernels, buffer, loss. Sections may be empty.
+
+    `window` is the number of rows over which recent mistakes are counted; None stands for that of `window_of`.
+    """
+    curve, budget = record.curve, record.settings.get("budget")
+    if not len(curve):
+        return {}
+    window = window_of(curve) if window is None else window
+    at = np.unique(np.linspace(0, len(curve) - 1, min(len(curve), MOST_POINTS)).astype(int))
+
+    def line(title: str, y: Any, label: str, note: str, unit: str = "number") -> Chart:
+        series = Series(name_of(record), curve.rows[at], np.asarray(y, np.float64)[at])
+        return Chart(title, [series], "rows", label, note, y_unit=unit, markers=False)
+
+    recent = f"Share of wrong answers in the latest {window:,} rows."
+    mistakes = [
+        line("Mistake rate", curve.mistake_rate, "mistakes", "Share of wrong answers since the start.", "percent"),
+        line("Recent mistake rate", curve.window_mistake_rate(window), "mistakes", recent, "percent"),
+    ]
+    buffer = []
+    if curve.additions[-1]:
+        if budget:
+            note = "Rows in the buffer as a share of the budget."
+            buffer.append(line("Buffer fill", curve.stored / budget, "of the budget", note, "percent"))
+        note = "How often a full buffer was halved or emptied, over all buffers."
+        buffer.append(line("Removals", curve.removals, "removals", note))
+    loss = line("Cumulative loss", curve.loss, "loss", "Sum of the losses since the start.")
+    taken = line("Memory", np.where(curve.nbytes > 0, curve.nbytes, np.nan), "bytes", "", "bytes")
+    memory = memory_chart(taken.series, [record.settings.get("promised_bytes")])
+    areas = [Series(name, curve.rows[at], curve.weights[at, k], colour=k) for k, name in enumerate(curve.kernels)]
+    # Hedge decides early, and fast: on a linear axis most of the picture would be one colour.
+    early = bool(curve.rows[-1] >= 10 * curve.rows[0])
+    kernels = Chart(
+        name_of(record), areas, "rows", "weight", y_unit="percent", log_x=early, markers=False, stacked=True
+    )
+    sections = {"mistakes": mistakes, "kernels": [kernels], "buffer": buffer, "loss": [loss, memory]}
+    return {
+        key: [chart for chart in charts if not all(one.is_empty for one in chart.series)]
+        for key, charts in sections.items()
+    }
+
+
+def memory_chart(lines: Sequence[Series], promises: Sequence[Any]) -> Chart:
+    """Bytes taken, and bytes promised."""
+    lines = [line for line in lines if not line.is_empty]
+    if lines:
+        ends = [float(end(np.concatenate([np.asarray(line.x) for line in lines]))) for end in (np.min, np.max)]
+        for number in sorted({promise for promise in promises if isinstance(promise, int)})[:3]:
+            lines.append(Series(f"promised: {number:,} bytes", ends, [number, number], reference=True))
+    levels = [float(level) for line in lines for level in (np.nanmin(line.y), np.nanmax(line.y))]
+    apart = bool(levels) and max(levels) > 20 * min(levels)
+    close = bool(levels) and max(levels) < 2 * min(levels)
+    note = "Bytes that the learner takes, all in all." + (" The axis does not begin at zero." if close else "")
+    return Chart("Memory", lines, "rows", "bytes", note, y_unit="bytes", log_y=apart, zero=not close, markers=False)
+
+
+def window_of(curve: Curve) -> int:
+    """About a twentieth of a run, in whole blocks."""
+    block = int(np.median(np.diff(curve.rows, prepend=0)))
+    return block * max(1, round(int(curve.rows[-1]) / 20 / block))
