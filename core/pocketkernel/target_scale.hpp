@@ -24,7 +24,7 @@ struct TargetScale {
 
     double mean, variance, usual, peak, rows;
     double square, fast, usual_error, size;
-    double surprise, run, shift, scatter, errors;  // since surprise was 0: rows, and of y - mean; sum of squared errors
+    double surprise, run, level, scatter, errors;  // since surprise was 0: rows, mean y; sums of squares
     double block_rows, block_mean, block_scatter, block_length;
 
     // What an observation has told.
@@ -75,7 +75,7 @@ struct TargetScale {
         return within(mean, -far, far) && within(variance, 0.0, far2) && within(usual, 0.0, far) &&
                within(peak, 0.0, far) && within(rows, 0.0, 2048.0) && within(square, 0.0, far2) &&
                within(fast, 0.0, far2) && within(usual_error, 0.0, far) && within(size, 0.0, far) &&
-               within(surprise, 0.0, 12.0) && within(run, 0.0, 1e15) && within(shift, -far, far) &&
+               within(surprise, 0.0, 12.0) && within(run, 0.0, 1e15) && within(level, -far, far) &&
                within(scatter, 0.0, 1e20 * far2) && within(errors, 0.0, 1e20 * far2) &&
                within(block_rows, 0.0, 1024.0) && within(block_mean, -far, far) &&
                within(block_scatter, 0.0, 1e20 * far2) && within(block_length, 0.0, 1024.0);
@@ -94,21 +94,21 @@ struct TargetScale {
         if (surprise == 0.0) return clear_run();
         run += 1.0;
         errors += error * error;
-        const double gap = y - mean - shift;
-        shift += gap / run;
-        scatter += larger(gap * (y - mean - shift), 0.0);
+        const double gap = y - level;
+        level += gap / run;
+        scatter += larger(gap * (y - level), 0.0);
     }
-    void clear_run() { surprise = run = shift = scatter = errors = 0.0; }
+    void clear_run() { surprise = run = level = scatter = errors = 0.0; }
 
     // After an alarm: whether y has another level or scale, which is then the run's.
     bool settle(Change& change) {
-        const double now = scatter / run, mean_error = errors / run;
+        const double now = scatter / run, mean_error = errors / run, shift = level - mean;
         const bool scaled = now > 16.0 * variance || 16.0 * now < variance;
         const bool rebased = now > 0.0 && (scaled || shift * shift > 16.0 * variance);
         if (rebased) {
             const double deviation = std::sqrt(now), peak_before = peak;
             if (scaled && variance > 0.0) change.ratio = std::sqrt(now / variance);
-            rebase(mean + shift, now, run);
+            rebase(level, now, run);
             peak = larger(4.0 * deviation, smaller(peak_before, 8.0 * deviation));
             square = smaller(larger(square, mean_error), now);
             spread_errors();

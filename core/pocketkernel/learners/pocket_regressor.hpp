@@ -114,7 +114,7 @@ class PocketRegressor : public Learner<T> {
         return targets_[r].scale.size * targets_[r].intervals.above(c);
     }
 
-    static constexpr bool reads_rows = true;  // by itself: a row is scaled in double precision before it is rounded
+    static constexpr bool reads_rows = true;     // by itself: a row is scaled in double precision before it is rounded
     static constexpr bool takes_missing = true;  // z = 0, the usual value
     static double largest_value(Storage) { return ColumnScale<T>::value_limit; }
 
@@ -202,7 +202,8 @@ class PocketRegressor : public Learner<T> {
         explicit Parts(const Config& c) {
             const bool narrow = c.features < sparse_from;
             const std::size_t waves =
-                c.kernel_count > 1 ? c.budget * (FeaturePool<T>::waves * sizeof(T) * c.classes + c.features) : 0;
+                c.kernel_count > 1 ? padded<T>(c.budget) * (FeaturePool<T>::waves * sizeof(T) * c.classes + c.features)
+                                   : 0;
             ring = narrow ? waves / (3 * NeighbourRing<T>::row_bytes(c.features, c.classes)) : 0;
             if (ring < 64) ring = 0;
             tables = AdditiveTables<T>::bytes(c.features, c.classes) <= waves / 2;

@@ -5,19 +5,13 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee
-from pocketkernel.kernels import Linear, gaussians
+from pocketkernel.kernels import Linear
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._frequencies import RandomFrequencies
-from pocketkernel.learners._recipe import Recipe
-
-WIDTHS = gaussians([4.0, 2.0, 1.0, 0.5, 0.25, 0.125])
-"""Kernels side by side, their widths in units of the data's own scale."""
-
-ROOM = ((512, WIDTHS), (256, WIDTHS[1:5]), (128, WIDTHS[1:4]), (32, WIDTHS[2:4]), (0, ()))
-"""Which of them, by how many frequencies there is room for: the more, the more."""
+from pocketkernel.learners._pocket import WIDTHS, Pocket
 
 
-class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
+class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
     Brings every column to one scale, from the rows seen so far; learns a linear model and random features of six
@@ -66,8 +60,6 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
     _learner = "pocket_classifier"
     _multiclass = True
     _takes_missing = True
-    _budget_name = "features"
-    _smallest_budget = 0
     _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
 
     def __init__(
@@ -90,13 +82,3 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
             "step, whose regret against the best fixed weights of its experts grows with ln T; the constants depend on "
             "how large those weights are, which is not known. See docs/pocket_classifier.md.",
         )
-
-    def _fit_into(self, recipe: Recipe, memory: int) -> None:
-        """Choose the widths that there is room for, then the largest number of frequencies."""
-        for frequencies, widths in ROOM:
-            recipe.kernels = (Linear(), *widths)
-            self._set_budget(recipe, frequencies)
-            if recipe.size()[0] <= memory:
-                break
-        if len(recipe.kernels) > 1 or self._try_budget(recipe, 0) > memory:
-            super()._fit_into(recipe, memory)
