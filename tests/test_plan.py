@@ -109,7 +109,7 @@ def test_without_either_it_is_the_default(learner):
 
 
 def test_the_more_memory_the_more_widths():
-    plans = [PocketClassifier.plan(5, memory=memory) for memory in ("2KiB", "3KiB", "6KiB", "10KiB", "64KiB", "1MiB")]
+    plans = [PocketClassifier.plan(5, memory=memory) for memory in ("2KiB", "4KiB", "6KiB", "10KiB", "64KiB", "1MiB")]
     assert [plan.kernels for plan in plans] == [1, 3, 4, 5, 7, 7]
     assert [plan.budget for plan in plans] == sorted(plan.budget for plan in plans)
     for plan in plans:

@@ -1,6 +1,7 @@
 """Where rows come from: paths, globs, lists, pipes, file objects; plain or compressed; and how much has been read."""
 
 import bz2
+import gc
 import gzip
 import io
 import lzma
@@ -9,6 +10,8 @@ import pickle
 import subprocess
 import sys
 import threading
+from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -177,3 +180,31 @@ def test_a_block_can_be_cut():
     assert block[:5].line == 1
     assert len(block[7:3]) == 0
     np.testing.assert_array_equal(block[::1000].X.toarray()[:, 0], np.arange(0, 5000, 1000))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.csv", "x,label\n1,0\n2,1\n"), ("a.jsonl", '{"x": 1, "label": 0}\n' * 3)]
+)
+def test_a_file_is_opened_once(name, text, tmp_path):
+    (tmp_path / name).write_text(text)
+    opened, real = [], Path.open
+
+    def counting(path, *arguments, **options):
+        opened.append(path)
+        return real(path, *arguments, **options)
+
+    with mock.patch.object(Path, "open", counting):
+        stream = open_stream(tmp_path / name)
+        first = gather(stream.blocks())
+        assert len(opened) == 1
+        assert gather(stream.blocks()).X.tolist() == first.X.tolist()
+        assert len(opened) == 2
+
+
+def test_a_stream_that_is_never_read_leaves_no_open_file(tmp_path):
+    (tmp_path / "a.csv").write_text("x,label\n1,0\n")
+    stream = open_stream(tmp_path / "a.csv")
+    opened = stream._files.looked_at
+    del stream
+    gc.collect()
+    assert opened.raw.file.closed

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 TYPE_CHECKING = False  # as in typing, which takes time to import
 if TYPE_CHECKING:
@@ -22,23 +23,39 @@ INTERRUPTED = b"pocketkernel: interrupted.\n"
 def main(argv: "Sequence[str] | None" = None) -> int:
     """Run the command line; Ctrl-C is answered from the first moment on, before all is imported."""
     ours = argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:
-        signal.signal(
-            signal.SIGINT, _leave
-        )  # an exception during an import may get lost
+    if ours:  # an exception during an import may get lost
+        signal.signal(signal.SIGINT, _leave)
     try:
-        from pocketkernel.cli import Branch  # noqa: PLC0415
-        from pocketkernel.cli import main as run  # noqa: PLC0415
-
-        if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        code = run(argv, branches=[Branch(*branch) for branch in LAB])
+        code = _run(argv, ours)
     except KeyboardInterrupt:
         os.write(2, INTERRUPTED)
         code = 130
     if ours:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done
     return code
+
+
+def _run(argv: "Sequence[str] | None", ours: bool) -> int:
+    if (sys.argv[1:] if argv is None else list(argv)) == ["--version"]:  # which needs nothing else
+        from importlib.metadata import version  # noqa: PLC0415
+
+        return _say(version("pocketkernel"))
+    from pocketkernel.cli import Branch  # noqa: PLC0415
+    from pocketkernel.cli import main as run  # noqa: PLC0415
+
+    if ours:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return run(argv, branches=[Branch(*branch) for branch in LAB])
+
+
+def _say(text: str) -> int:
+    """Print a line without a buffer, which could fail again when the process ends."""
+    try:
+        os.write(1, f"{text}\n".encode())
+    except OSError as error:
+        os.write(2, f"pocketkernel: standard output: {error.strerror}.\n".encode())
+        return 1
+    return 0
 
 
 def _leave(*_: object) -> None:

@@ -155,7 +155,7 @@ def test_widths(advice):
 
 
 def test_bounds(advice):
-    """The loss falls with U; the sum falls with memory, as long as its term is the largest."""
+    """Each part is that of the bound, and at first the sum falls as memory grows."""
     assert [terms.memory for terms in advice.bounds] == LEVELS
     totals = [terms.total for terms in advice.bounds]
     for terms, budget in zip(advice.bounds, (line["budget"] for line in advice.table), strict=True):

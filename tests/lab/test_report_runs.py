@@ -121,7 +121,7 @@ def test_few_and_many_learners(page, learners, name):
         for tag, attributes in found.attributes
         if tag == "g" and "style" in attributes
     }
-    assert len(line_styles - {('style="--c:var(--muted)"', "5 4")}) >= learners
+    assert len(line_styles - {("--c:var(--muted)", "5 4")}) >= learners
     assert len(text) < 150_000 + 60_000 * learners
 
 

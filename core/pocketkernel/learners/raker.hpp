@@ -71,9 +71,10 @@ class Raker : public Learner<T> {
         return {own_[i].p, std::sqrt(own_[i].norm2), 0.0, config_.budget, 0, 0, 0};
     }
 
-    // The squares of theta are summed in T.
     bool valid() const {
-        bool good = this->common_valid() && theta_.finite(sizeof(T) == sizeof(float) ? 1e15 : 1e70) && z_.valid();
+        // The squares of theta are summed in T, two in every lane of a tile.
+        const double largest = (sizeof(T) == sizeof(float) ? 7e18 : 1e70) / std::sqrt(static_cast<double>(z_.tiles()));
+        bool good = this->common_valid() && theta_.finite(largest) && z_.valid();
         double total = 0.0;
         for (std::size_t i = 0; i < K_; ++i) {
             good = good && this->is_sum(own_[i].cost) && this->is_sum(own_[i].norm2) && own_[i].p >= 0.0;

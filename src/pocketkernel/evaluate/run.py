@@ -132,7 +132,7 @@ class Run:
 
     def _row_and_label(self, block: Block) -> tuple[Any, npt.NDArray[Any]]:
         assert block.y is not None and self.classes is not None
-        known = np.isin(block.y, self.classes)
+        known = np.isin(block.y, self.classes) if self.stream.classes is None else np.True_  # else it was checked there
         if not known.all():
             new, shown = block.y[np.argmin(known)], ", ".join(map(plain_label, self.classes))
             where = f", row {int(np.argmin(known)) + 1} from there" if block.line else ""

@@ -7,7 +7,7 @@ import numpy as np
 
 from pocketkernel.stream.errors import StreamError
 from pocketkernel.stream.files import Opened
-from pocketkernel.stream.table import Column, Schema, Table
+from pocketkernel.stream.table import Schema, Table, side_by_side
 
 ROWS = 4096
 NEEDED = "pyarrow is needed to read {}: pip install 'pocketkernel[files]'."
@@ -44,11 +44,14 @@ class ArrowBatches:
                 for start in range(0, batch.num_rows, ROWS):
                     part = batch.slice(start, ROWS)
                     columns = {name: self._column(name, kinds[name], part.column(name)) for name in wanted}
+                    names = [name for name in wanted if kinds[name] == "n"]
+                    numbers = side_by_side([columns[name] for name in names], part.num_rows)
+                    texts = {name: columns[name] for name in wanted if kinds[name] == "t"}
                     lines = np.arange(row + 1, row + part.num_rows + 1)
                     row += part.num_rows
                     if self.total:
                         self.opened.share = row / self.total
-                    yield Table(self.opened.name, lines, columns, "row")
+                    yield Table(self.opened.name, lines, names, numbers, texts, "row")
         except (self.pa.ArrowInvalid, OSError) as error:
             name, found = self.opened.name, str(error)
             raise StreamError("data that is whole", found, file=name, line=row + 1, unit="row") from error
@@ -92,7 +95,7 @@ class ArrowBatches:
         kinds = (t.is_string, t.is_large_string, t.is_string_view, t.is_integer, t.is_boolean, t.is_null)
         return any(kind(type) for kind in kinds)
 
-    def _column(self, name: str, kind: str, values: Any) -> Column:
+    def _column(self, name: str, kind: str, values: Any) -> Any:
         if kind == "n" and self._is_number(values.type):
             if self.pa.types.is_boolean(values.type):
                 values = values.cast(self.pa.int8())

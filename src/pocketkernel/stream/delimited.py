@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pocketkernel import _core
 from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, shown
 from pocketkernel.stream.files import Opened, Text
-from pocketkernel.stream.table import SAMPLE, Column, Schema, Table
+from pocketkernel.stream.table import SAMPLE, Schema, Table, Texts
 
 ROWS = 4096
 NUMBERS = 1 << 19  # most numbers that are read in one go, but for a few rows
@@ -83,12 +83,10 @@ class Delimited:
         while True:
             done = page.read(text, self.delimiter)
             if done.rows:
-                columns: dict[str, Column] = {}
                 faults: dict[int, StreamError] = {}
-                columns.update(zip(numbers, page.numbers[: done.rows].T.copy(), strict=True))
-                for k, name in enumerate(texts):
-                    columns[name] = self._texts(page.spans[: done.rows, k], faults)
-                table = Table(text.name, page.lines[: done.rows] + text.line, columns)
+                columns = {name: self._texts(page.spans[: done.rows, k], faults) for k, name in enumerate(texts)}
+                lines = page.lines[: done.rows] + text.line
+                table = Table(text.name, lines, numbers, page.numbers[: done.rows], columns)
                 yield table.without(faults) if faults else table
             text.advance(done.end, done.lines)
             if done.fault:
@@ -102,10 +100,10 @@ class Delimited:
                     return
                 text.more()
 
-    def _texts(self, spans: npt.NDArray[np.int64], faults: dict[int, StreamError]) -> list[str | None]:
+    def _texts(self, spans: npt.NDArray[np.int64], faults: dict[int, StreamError]) -> Texts:
         """Text of the fields; none is None. The first fault of each row goes to `faults`."""
         buffer = self.text.buffer
-        texts: list[str | None] = []
+        texts: Texts = []
         for row, (begin, end) in enumerate(spans.tolist()):
             raw = buffer[begin : abs(end)]
             try:

@@ -16,11 +16,18 @@ from pocketkernel._fields import Fields, is_count, is_flag, is_number, is_text, 
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream.block import Piece
 from pocketkernel.stream.errors import Skipped, StreamError, shown
-from pocketkernel.stream.table import Column, Schema, Table, chosen
+from pocketkernel.stream.labels import (
+    Label,
+    all_named,
+    as_labels,
+    expected_label,
+    label_of,
+    plain_classes,
+    rows_until,
+)
+from pocketkernel.stream.table import Floats, Schema, Table, Texts
 
 Missing = Literal["error", "mean"]
-Label = str | int | Literal[False] | None
-LABEL_NAMES = ("label", "y", "target", "class")
 MISSING = "a value (or missing='mean')"
 MOST_CATEGORIES = 1 << 16
 WIDEST = 1_000_000  # as the core has it
@@ -107,7 +114,7 @@ class Encoding:
         names = schema.names
         dropped = all_named(drop, names, "drop")
         by_name = set() if categorical == "auto" else all_named(categorical, names, "categorical")
-        target = _label_of(label, names)
+        target = label_of(label, names)
         numeric = dict(zip(names, schema.numeric, strict=True))
         kept = [name for name in names if name not in dropped and name != target]
         if not kept:
@@ -169,34 +176,33 @@ class Encoding:
     ) -> Piece:
         """Rows and labels of a table; what cannot be used is reported, and left out. No more than `most` rows."""
         numeric = [feature for feature in self.features if not feature.categorical]
-        numbers = np.array([table.columns[feature.name] for feature in numeric]).reshape(len(numeric), len(table)).T
-        good = self._good(table, numbers, numeric, skipped, most)
-        lines = table.lines[good]
-        y = None
-        if self.label is not None and self.label in table.columns:
-            y = self._labels(chosen(table.columns[self.label], good))
-        X = np.zeros((len(lines), self.n_features), dtype)
+        numbers = table.columns([feature.name for feature in numeric])
+        good = self._good(table, numbers, skipped, most)
+        if not good.all():
+            table, numbers = table.take(good, []), numbers[good]
+        y = self._labels(table.column(self.label)) if self.label is not None and self.label in table else None
+        if len(numeric) == len(self.features) and self.missing == "error":
+            return Piece(numbers.astype(dtype), y, table.file, lines=table.lines)
+        X = np.zeros((len(table), self.n_features), dtype)
         indicator = int(self.missing == "mean")
         widths = np.array([(self._places if feature.categorical else 1) + indicator for feature in self.features])
         starts = np.cumsum(widths) - widths
         for feature, at in zip(self.features, starts.tolist(), strict=True):
             if feature.categorical:
-                values = chosen(table.columns[feature.name], good)
-                assert isinstance(values, list)
+                values = table.texts[feature.name]
                 absent = np.array([value is None for value in values], bool)
                 X[np.flatnonzero(~absent), at + self._categories(feature, values)] = 1
                 if indicator:
                     X[:, at + self._places] = absent
-        numbers = numbers[good]
         places = starts[[not feature.categorical for feature in self.features]]
         if indicator:
             absent = np.isnan(numbers)
             X[:, places], X[:, places + 1] = self._mean_so_far(numeric, numbers, absent), absent
         else:
             X[:, places] = numbers
-        return Piece(X, y, table.file, lines=lines)
+        return Piece(X, y, table.file, lines=table.lines)
 
-    def _categories(self, feature: Feature, values: list[str | None]) -> npt.NDArray[np.int64]:
+    def _categories(self, feature: Feature, values: Texts) -> npt.NDArray[np.int64]:
         """Place of each category: its own if it was among the first, or else one that its text decides."""
         places, known = [], feature.categories
         for value in values:
@@ -213,9 +219,7 @@ class Encoding:
             places.append(place)
         return np.array(places, np.int64)
 
-    def _mean_so_far(
-        self, features: list[Feature], values: npt.NDArray[np.float64], absent: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.float64]:
+    def _mean_so_far(self, features: list[Feature], values: Floats, absent: npt.NDArray[np.bool_]) -> Floats:
         """Values with the mean of those before in place of the missing ones, by column; 0 if there are none."""
         total = np.array([feature.total for feature in features])
         count = np.array([feature.count for feature in features], np.int64)
@@ -229,81 +233,65 @@ class Encoding:
             feature.total, feature.count = last, seen
         return filled
 
-    def _labels(self, values: Column) -> npt.NDArray[Any]:
-        if isinstance(values, list):
-            return np.array(values, dtype=str)
-        return as_labels(values, self.classes)
+    def _labels(self, values: Floats | Texts) -> npt.NDArray[Any]:
+        return np.array(values, dtype=str) if isinstance(values, list) else as_labels(values, self.classes)
 
     # ---- what cannot be used ----------------------------------------------------------------------------------------
 
-    def _good(
-        self,
-        table: Table,
-        numbers: npt.NDArray[np.float64],
-        numeric: list[Feature],
-        skipped: Skipped,
-        most: int | None,
-    ) -> npt.NDArray[np.bool_]:
-        """The first `most` rows that can be used. Others before their last are reported in order, each once.
-
-        `numbers` has the columns of the features `numeric`.
-        """
-        bad: dict[int, tuple[str, str, str]] = {}
-        if self.label is not None and self.label in table.columns:
-            self._check_label(table.columns[self.label], bad)
-        self._check_features(table, numbers, numeric, bad)
+    def _good(self, table: Table, numbers: Floats, skipped: Skipped, most: int | None) -> npt.NDArray[np.bool_]:
+        """The first `most` rows that can be used. Others before their last are reported in order, each once."""
+        bad = self._bad(table, numbers)
         good = np.ones(len(table), bool)
         good[list(bad)] = False
         stop = rows_until(good, most)
         full = most is not None and good.sum() >= most
         good[stop:] = False
         faults = [fault for fault in table.faults if not full or (fault.line or 0) < table.lines[stop - 1]]
-        for row, (name, expected, found) in bad.items():
+        for row, (place, expected, found) in bad.items():
             if row < stop:
-                line = int(table.lines[row])
+                name, line = str(self.label) if place < 0 else self.features[place].name, int(table.lines[row])
                 faults.append(StreamError(expected, found, file=table.file, line=line, field=name, unit=table.unit))
         for fault in sorted(faults, key=lambda fault: fault.line or 0):
             skipped.report(fault)
         return good
 
-    def _check_features(
-        self,
-        table: Table,
-        numbers: npt.NDArray[np.float64],
-        numeric: list[Feature],
-        bad: dict[int, tuple[str, str, str]],
-    ) -> None:
-        """Note the first value of each row, in order of the columns, that cannot be used."""
+    def _bad(self, table: Table, numbers: Floats) -> dict[int, tuple[int, str, str]]:
+        """Of each row that cannot be used: place of the first such column, -1 for the label; what is wrong there."""
+        bad: dict[int, tuple[int, str, str]] = {}
+
+        def note(row: int, place: int, expected: str, found: str) -> None:
+            if row not in bad or place < bad[row][0]:
+                bad[row] = (place, expected, found)
+
+        if self.label is not None and self.label in table:
+            for row, label in self._wrong_labels(table.column(self.label)).items():
+                if label is None:
+                    note(row, -1, "a label", "none")
+                else:
+                    note(row, -1, expected_label(self.classes), shown(label))
+        places = [place for place, feature in enumerate(self.features) if not feature.categorical]
         wrong = ~np.isfinite(numbers) if self.missing == "error" else np.isinf(numbers)
-        found: dict[int, dict[str, str]] = {}
         for row in np.flatnonzero(wrong.any(axis=1)).tolist():
             first = int(np.argmax(wrong[row]))
-            found[row] = {numeric[first].name: "none" if np.isnan(numbers[row, first]) else "infinity"}
+            if np.isnan(numbers[row, first]):
+                note(row, places[first], MISSING, "none")
+            else:
+                note(row, places[first], "a finite number", "infinity")
         if self.missing == "error":
-            for feature in self.features:
-                if feature.categorical:
-                    for row, value in enumerate(table.columns[feature.name]):
+            for place, feature in enumerate(self.features):
+                if feature.categorical and None in table.texts[feature.name]:
+                    for row, value in enumerate(table.texts[feature.name]):
                         if value is None:
-                            found.setdefault(row, {}).setdefault(feature.name, "none")
-        if not found:
-            return
-        order = {feature.name: place for place, feature in enumerate(self.features)}
-        for row, faults in found.items():
-            name = min(faults, key=order.__getitem__)
-            expected = MISSING if faults[name] == "none" else "a finite number"
-            bad.setdefault(row, (name, expected, faults[name]))
+                            note(row, place, MISSING, "none")
+        return bad
 
-    def _check_label(self, values: Column, bad: dict[int, tuple[str, str, str]]) -> None:
-        name, known = str(self.label), set(self.classes or [])
+    def _wrong_labels(self, values: Floats | Texts) -> dict[int, str | None]:
+        """Labels by row that are missing, or none of the classes."""
+        known = set(self.classes or [])
         if isinstance(values, list):
-            wrong = [k for k, value in enumerate(values) if value is None or (known and value not in known)]
-            found = {k: values[k] for k in wrong}
-        else:
-            wrong = np.flatnonzero(~np.isin(values, list(known)) if known else ~np.isfinite(values)).tolist()
-            found = {k: None if np.isnan(values[k]) else f"{values[k]:g}" for k in wrong}
-        for row, value in found.items():
-            expected = "a label" if value is None else expected_label(self.classes)
-            bad[row] = (name, expected, "none" if value is None else shown(value))
+            return {k: value for k, value in enumerate(values) if value is None or (known and value not in known)}
+        wrong = np.flatnonzero(~np.isin(values, list(known)) if known else ~np.isfinite(values)).tolist()
+        return {k: None if np.isnan(values[k]) else f"{values[k]:g}" for k in wrong}
 
     # ---- as JSON ----------------------------------------------------------------------------------------------------
 
@@ -349,55 +337,6 @@ class Encoding:
         return self
 
 
-def all_named(columns: Iterable[str | int], names: list[str], option: str) -> set[str]:
-    """Names of columns that were given by name or by place."""
-    known = set(names)
-    return {column if column in known else named(column, names, option) for column in columns}
-
-
-def named(column: str | int, names: list[str], option: str) -> str:
-    """Name of a column that was given by name or by place."""
-    if isinstance(column, str) and column in names:
-        return column
-    if isinstance(column, int) and -len(names) <= column < len(names):
-        return names[column]
-    known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    raise ValueError(f"{option}={column!r} is no column; there are {len(names)}: {known}.")
-
-
-def plain_classes(classes: Sequence[Any]) -> list[Any]:
-    """Classes as numbers if all of them are or read as numbers, else as text."""
-    if len(set(classes)) < 2:
-        raise ValueError(f"classes={list(classes)!r} are too few: give two or more different ones.")
-    try:
-        numbers = [float(name) for name in classes]
-    except ValueError:
-        return [str(name) for name in classes]
-    return [int(number) if number.is_integer() else number for number in numbers]
-
-
-def as_labels(values: npt.NDArray[np.float64], classes: list[Any] | None) -> npt.NDArray[Any]:
-    """Labels that are numbers: of the type of the classes, or else float64 in every block."""
-    return values if classes is None else values.astype(np.array(classes).dtype)
-
-
-def expected_label(classes: list[Any] | None) -> str:
-    """What a label should be."""
-    return "a finite number" if classes is None else f"one of the classes {', '.join(map(str, classes))}"
-
-
-def _label_of(label: Label, names: list[str]) -> str | None:
-    if label is False:
-        return None
-    if label is not None:
-        return named(label, names, "label")
-    found = [name for name in names if name.lower() in LABEL_NAMES]
-    if len(found) != 1:
-        which = f"{' and '.join(found)} may each be it" if found else f"none of {', '.join(names[:20])} is called so"
-        raise ValueError(f"which column has the labels? {which}: give label=, or label=False if there are none.")
-    return found[0]
-
-
 def _is_some(value: Any) -> bool:
     return isinstance(value, list) and len(value) > 0
 
@@ -408,15 +347,3 @@ def _are_categories(value: Any) -> bool:
 
 def _are_classes(value: Any) -> bool:
     return (list_of(is_text)(value) or list_of(is_number)(value)) and len(set(value)) == len(value) >= 2
-
-
-def rows_until(good: npt.NDArray[np.bool_], most: int | None) -> int:
-    """How many rows to take so that `most` of them are good ones; all, if there are no more.
-
-    Examples
-    --------
-    >>> rows_until(np.array([True, False, True, False, True]), 2)
-    3
-    """
-    places = np.flatnonzero(good)
-    return len(good) if most is None or len(places) < most else int(places[most - 1]) + 1

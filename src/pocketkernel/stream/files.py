@@ -12,18 +12,17 @@ import lzma
 import os
 import re
 import sys
+import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, cast
 
 from pocketkernel.stream.errors import StreamError, shown
 
 Source = str | os.PathLike[str] | BinaryIO | Iterable[str | os.PathLike[str]]
-
-T = TypeVar("T")
 
 BUFFER = 1 << 18
 CHUNK = 1 << 20
@@ -130,6 +129,7 @@ class Files:
     used: bool = False
     done: int = 0
     current: Opened | None = field(default=None, repr=False)
+    looked_at: Opened | None = field(default=None, repr=False)
 
     @property
     def consumed(self) -> int:
@@ -141,12 +141,14 @@ class Files:
             return self.done + int(now.share * now.path.stat().st_size)
         return self.done + now.raw.count
 
-    def look(self, work: Callable[[Opened], T]) -> T:
-        """Do something with the first file, which is closed then if it can be opened again."""
+    def first(self) -> Opened:
+        """The first file, to look at how it begins: `open_each` reads on from there, once."""
         if self.kept is not None:
-            return work(self.kept)
-        with _open(self.paths[0]) as opened:
-            return work(opened)
+            return self.kept
+        if self.looked_at is None:
+            self.looked_at = _open(self.paths[0])
+            weakref.finalize(self, self.looked_at.close)  # if nothing is ever read
+        return self.looked_at
 
     def open_each(self) -> Iterator[Opened]:
         """Open one file after the other; each is closed before the next."""
@@ -160,16 +162,17 @@ class Files:
             return
         self.done = 0
         for path in self.paths:
-            with _open(path) as self.current:
-                yield self.current
+            opened, self.looked_at = self.looked_at or _open(path), None
+            with closing(opened) as self.current:
+                yield opened
             self.current = None
             self.done += path.stat().st_size
 
 
-def _open(path: Path) -> "closing[Opened]":
+def _open(path: Path) -> Opened:
     file = cast(BinaryIO, path.open("rb", buffering=0))
     try:
-        return closing(_opened(file, str(path), path))
+        return _opened(file, str(path), path)
     except BaseException:
         file.close()
         raise

@@ -14,7 +14,7 @@ import numpy as np
 
 from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, shown
 from pocketkernel.stream.files import Opened, Text
-from pocketkernel.stream.table import SAMPLE, Column, Schema, Table
+from pocketkernel.stream.table import SAMPLE, Floats, Schema, Table, side_by_side
 
 ROWS = 4096
 Row = tuple[int, dict[str, Any] | StreamError]
@@ -81,11 +81,11 @@ class JsonLines:
             if not all(set(map(type, values[name])) <= TYPES[kind] for name, kind in wanted):
                 rows = _sound(rows, faults, lambda line, row: self._wrong_type(line, row, wanted, label))
                 values = {name: [row.get(name) for _, row in rows] for name, _ in wanted}
-            columns: dict[str, Column] = {}
-            for name, kind in wanted:
-                columns[name] = _numbers(values[name]) if kind == "n" else [_text(value) for value in values[name]]
+            names = [name for name, kind in wanted if kind == "n"]
+            numbers = side_by_side([_numbers(values[name]) for name in names], len(rows))
+            texts = {name: [_text(value) for value in values[name]] for name, kind in wanted if kind == "t"}
             lines = np.array([line for line, _ in rows], np.int64)
-            yield Table(self.name, lines, columns, faults=faults)
+            yield Table(self.name, lines, names, numbers, texts, faults=faults)
             pending = list(islice(self.rows, ROWS))
 
     def _objects(self, text: Text) -> Iterator[Row]:
@@ -157,7 +157,7 @@ def _half_character(row: dict[str, Any]) -> str:
     return ""
 
 
-def _numbers(values: list[Any]) -> Column:
+def _numbers(values: list[Any]) -> Floats:
     try:
         return np.array([np.nan if value is None else value for value in values], np.float64)
     except OverflowError:  # a whole number beyond 1e308: as large as infinity, which is refused later

@@ -11,19 +11,11 @@ import numpy.typing as npt
 from pocketkernel.stream.arrow import ArrowBatches
 from pocketkernel.stream.block import Block, Piece, check_block, rebatch
 from pocketkernel.stream.delimited import Delimited
-from pocketkernel.stream.encode import (
-    MOST_CATEGORIES,
-    Encoding,
-    Label,
-    Missing,
-    as_labels,
-    expected_label,
-    plain_classes,
-    rows_until,
-)
+from pocketkernel.stream.encode import MOST_CATEGORIES, Encoding, Missing
 from pocketkernel.stream.errors import OnError, Skipped, StreamError
 from pocketkernel.stream.files import SUFFIXES, Files, Opened, Source, find, guess_format
 from pocketkernel.stream.jsonl import JsonLines
+from pocketkernel.stream.labels import Label, as_labels, expected_label, plain_classes, rows_until
 from pocketkernel.stream.libsvm import ROWS, Libsvm, width_of
 from pocketkernel.stream.table import SAMPLE, TableReader
 
@@ -89,7 +81,7 @@ class Stream:
             Rows to leave out at the beginning, of those that are not skipped: for going on after an interruption. They
             are read and encoded all the same, so that the rest comes out as it would have.
         """
-        if self._files.kept is None:
+        if self._files.kept is None and self._files.looked_at is None:
             self.skipped = Skipped(self.skipped.on_error)
             self.encoding = None if self._at_first is None else self._at_first.copy()
         return rebatch(_without(self._pieces(self), start), self.block)
@@ -195,18 +187,12 @@ def open_stream(
         _check("format", format, tuple(SUFFIXES))
     if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ValueError(f"dtype={dtype!r} cannot be used: use float32 or float64.")
-    for name, number, least in (
-        ("max_categories", max_categories, 1),
-        ("hash_width", hash_width, 0),
-        ("rows", rows, 1),
-    ):
-        if number is not None and number < least:
-            raise ValueError(f"{name}={number} is too small: use a whole number from {least} up.")
-        if number is not None and name != "rows" and number > MOST_CATEGORIES:
-            raise ValueError(f"{name}={number} is too large: use at most {MOST_CATEGORIES:,}.")
+    _check_number("max_categories", max_categories, 1, MOST_CATEGORIES)
+    _check_number("hash_width", hash_width, 0, MOST_CATEGORIES)
+    _check_number("rows", rows, 1)
     dropped = list(drop)
     files = find(source)
-    format = format or files.look(guess_format)
+    format = format or guess_format(files.first())
     skipped = Skipped(on_error)
     if format == "libsvm":
         is_named = label is not None and label is not False  # 0 == False, but it is a column
@@ -214,11 +200,10 @@ def open_stream(
             raise ValueError(
                 "LIBSVM text has no named columns: leave label, columns, drop, categorical, missing and encoding alone."
             )
-        known = None if classes is None else plain_classes(classes)
         return _open_libsvm(
             files,
             skipped,
-            classes=known,
+            classes=None if classes is None else plain_classes(classes),
             labels=label is not False,
             width=n_features,
             block=block,
@@ -244,7 +229,8 @@ def open_stream(
             return JsonLines(opened, report, names, optional=optional, known=known, sample=sample)
         return ArrowBatches(opened, format)
 
-    first = files.look(lambda opened: make(opened, skipped if files.kept else Skipped(on_error)))
+    opened_first = files.first()
+    first = make(opened_first, skipped)
     if plan is None:
         plan = Encoding.plan(
             first.schema,
@@ -263,7 +249,7 @@ def open_stream(
         assert stream.encoding is not None
         left, most = rows, max(1, NUMBERS // width)
         for opened in files.open_each():
-            reader = first if files.kept else make(opened, stream.skipped, first.schema.names)
+            reader = first if opened is opened_first else make(opened, stream.skipped, first.schema.names)
             kinds = _kinds(stream.encoding, reader, first, opened.name)
             tables = reader.tables(kinds, stream.encoding.label)
             for table in chain.from_iterable(table.parts(most) for table in tables):
@@ -367,3 +353,10 @@ def _without(pieces: Iterable[Piece], rows: int) -> Iterator[Piece]:
 def _check(name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise ValueError(f"{name}={value!r} is unknown: use one of {', '.join(known)}.")
+
+
+def _check_number(name: str, number: int | None, least: int, most: float = float("inf")) -> None:
+    if number is not None and number < least:
+        raise ValueError(f"{name}={number} is too small: use a whole number from {least} up.")
+    if number is not None and number > most:
+        raise ValueError(f"{name}={number} is too large: use at most {most:,}.")

@@ -1,8 +1,8 @@
-"""What the readers of tables give to the encoder: named columns of numbers or of text."""
+"""What the readers of tables give to the encoder: rows of numbers, as they were parsed, and columns of text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,8 @@ from pocketkernel.stream.errors import StreamError
 
 SAMPLE = 1000  # rows that are looked at to tell numbers from text
 
-Column = npt.NDArray[np.float64] | list[str | None]  # missing: NaN, or None
+Floats = npt.NDArray[np.float64]
+Texts = list[str | None]
 
 
 class Schema(NamedTuple):
@@ -23,36 +24,46 @@ class Schema(NamedTuple):
 
 @dataclass
 class Table:
-    """Some rows of a file.
-
-    Attributes
-    ----------
-    file : str
-    lines : array of shape (n,)
-        Where each row is in the file, from 1.
-    columns : dict
-        Values by name.
-    unit : str
-        What is counted by `lines`.
-    faults : list of StreamError
-        Rows among them that could not be read, to be reported in order of lines with what else is wrong.
-    """
+    """Some rows of a file."""
 
     file: str
-    lines: npt.NDArray[np.int64]
-    columns: dict[str, Column]
-    unit: str = "line"
-    faults: list[StreamError] = field(default_factory=list)
+    lines: npt.NDArray[np.int64]  # where each row is in the file, from 1
+    names: Sequence[str]  # of the columns of numbers
+    numbers: Floats  # a row each, which may be overwritten when the next table is read; NaN is missing
+    texts: dict[str, Texts] = field(default_factory=dict)  # columns by name; None is missing
+    unit: str = "line"  # what is counted by `lines`
+    faults: list[StreamError] = field(default_factory=list)  # rows among them that could not be read
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.texts or name in self.names
+
+    def columns(self, names: Sequence[str]) -> Floats:
+        """These columns of numbers, in this order, row by row."""
+        place_of = {name: place for place, name in enumerate(self.names)}
+        places = [place_of[name] for name in names]
+        first = min(places, default=0)
+        if places == list(range(first, first + len(places))):  # as they are
+            return self.numbers[:, first : first + len(places)]
+        return np.take(self.numbers, places, axis=1)
+
+    def column(self, name: str) -> Floats | Texts:
+        """A column of either kind."""
+        return self.texts[name] if name in self.texts else self.numbers[:, self.names.index(name)]
+
+    def take(self, rows: slice | npt.NDArray[np.bool_], faults: list[StreamError]) -> "Table":
+        """Some of the rows, with the faults that belong to them."""
+        kept = np.arange(len(self))[rows].tolist()
+        texts = {name: [values[row] for row in kept] for name, values in self.texts.items()}
+        return replace(self, lines=self.lines[rows], numbers=self.numbers[rows], texts=texts, faults=faults)
 
     def without(self, faults: dict[int, StreamError]) -> "Table":
         """The same without some rows, of which it is told what is wrong."""
         good = np.ones(len(self), bool)
         good[list(faults)] = False
-        columns = {name: chosen(values, good) for name, values in self.columns.items()}
-        return replace(self, lines=self.lines[good], columns=columns, faults=[faults[row] for row in sorted(faults)])
+        return self.take(good, [faults[row] for row in sorted(faults)])
 
     def parts(self, most: int) -> Iterator["Table"]:
         """The same rows in tables of at most `most`."""
@@ -62,19 +73,10 @@ class Table:
         faults = list(self.faults)
         for start in range(0, len(self), most):
             part = slice(start, start + most)
-            lines = self.lines[part]
             is_last = start + most >= len(self)
-            mine = [fault for fault in faults if is_last or (fault.line or 0) <= lines[-1]]
+            mine = [fault for fault in faults if is_last or (fault.line or 0) <= self.lines[part][-1]]
             faults = faults[len(mine) :]
-            columns = {name: values[part] for name, values in self.columns.items()}
-            yield replace(self, lines=lines, columns=columns, faults=mine)
-
-
-def chosen(values: Column, good: npt.NDArray[np.bool_]) -> Column:
-    """The values of some rows."""
-    if good.all():
-        return values
-    return values[good] if isinstance(values, np.ndarray) else [v for v, g in zip(values, good, strict=True) if g]
+            yield self.take(part, mine)
 
 
 class TableReader(Protocol):
@@ -83,8 +85,13 @@ class TableReader(Protocol):
     schema: Schema
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
-        """Rows as columns; `kinds` tells of each name whether it is a number (n), text (t) or not wanted (-).
+        """Its rows; `kinds` tells of each name whether it is a number (n), text (t) or not wanted (-).
 
         `label` names the column of the labels, for advice.
         """
         ...
+
+
+def side_by_side(columns: Sequence[Any], rows: int) -> Floats:
+    """Columns of numbers as rows."""
+    return np.column_stack(columns) if columns else np.empty((rows, 0))

@@ -52,7 +52,7 @@ def kernel_alignment(
 
     Examples
     --------
-    >>> from pocketkernel import Linear
+    >>> from pocketkernel import Gaussian, Linear
     >>> X, y = [[-5], [-5], [5], [5]], [-1, -1, 1, 1]
     >>> kernel_alignment(X, y, [Gaussian(0.01), Gaussian(1), Linear()]).round(6).tolist()
     [2.0, 2.0, 0.0]

@@ -1,0 +1,72 @@
+"""Which column has the labels, what they may be, and which columns an option names."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Label = str | int | Literal[False] | None
+LABEL_NAMES = ("label", "y", "target", "class")
+
+
+def all_named(columns: Iterable[str | int], names: list[str], option: str) -> set[str]:
+    """Names of columns that were given by name or by place."""
+    known = set(names)
+    return {column if column in known else named(column, names, option) for column in columns}
+
+
+def named(column: str | int, names: list[str], option: str) -> str:
+    """Name of a column that was given by name or by place."""
+    if isinstance(column, str) and column in names:
+        return column
+    if isinstance(column, int) and -len(names) <= column < len(names):
+        return names[column]
+    known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    raise ValueError(f"{option}={column!r} is no column; there are {len(names)}: {known}.")
+
+
+def label_of(label: Label, names: list[str]) -> str | None:
+    """Name of the column of the labels, if there is one."""
+    if label is False:
+        return None
+    if label is not None:
+        return named(label, names, "label")
+    found = [name for name in names if name.lower() in LABEL_NAMES]
+    if len(found) != 1:
+        which = f"{' and '.join(found)} may each be it" if found else f"none of {', '.join(names[:20])} is called so"
+        raise ValueError(f"which column has the labels? {which}: give label=, or label=False if there are none.")
+    return found[0]
+
+
+def plain_classes(classes: Sequence[Any]) -> list[Any]:
+    """Classes as numbers if all of them are or read as numbers, else as text."""
+    if len(set(classes)) < 2:
+        raise ValueError(f"classes={list(classes)!r} are too few: give two or more different ones.")
+    try:
+        numbers = [float(name) for name in classes]
+    except ValueError:
+        return [str(name) for name in classes]
+    return [int(number) if number.is_integer() else number for number in numbers]
+
+
+def as_labels(values: npt.NDArray[np.float64], classes: list[Any] | None) -> npt.NDArray[Any]:
+    """Labels that are numbers: of the type of the classes, or else float64 in every block."""
+    return values.astype(np.float64 if classes is None else np.array(classes).dtype)
+
+
+def expected_label(classes: list[Any] | None) -> str:
+    """What a label should be."""
+    return "a finite number" if classes is None else f"one of the classes {', '.join(map(str, classes))}"
+
+
+def rows_until(good: npt.NDArray[np.bool_], most: int | None) -> int:
+    """How many rows to take so that `most` of them are good ones; all, if there are no more.
+
+    Examples
+    --------
+    >>> rows_until(np.array([True, False, True, False, True]), 2)
+    3
+    """
+    places = np.flatnonzero(good)
+    return len(good) if most is None or len(places) < most else int(places[most - 1]) + 1
