@@ -82,8 +82,8 @@ class Target:
         tame, self.usual_error = self.limited(abs(error), self.usual_error, step)
         if self.square > 0:
             self.surprise = max(self.surprise - math.log(2) + 0.375 * min(tame**2 / self.square, 4.5), 0)
-            self.run = self.run + [y] if self.surprise > 0 else []
-            self.errors = self.errors + [error] if self.surprise > 0 else []
+            self.run = [*self.run, y] if self.surprise > 0 else []
+            self.errors = [*self.errors, error] if self.surprise > 0 else []
         self.square += (tame**2 - self.square) / min(t, 1000)
         self.fast += (tame**2 - self.fast) / min(t, 20)
         self.size += (tame - self.size) / min(t, 64)
