@@ -1,4 +1,4 @@
-// Normal numbers from uniform ones, two from two (Box & Muller); and the normal distribution's quantiles.
+// Two normal random numbers from two uniform ones (Box & Muller), and the quantiles of the normal distribution.
 #pragma once
 
 #include "math.hpp"

@@ -162,21 +162,12 @@ class SmoothRun:
 
 @dataclass(frozen=True)
 class Premises:
-    """What Theorem 3 supposes of a run, and what its bound begins with.
-
-    Attributes
-    ----------
-    conditions : tuple of Condition
-    holds : str
-        "with probability at least ..."
-    rate, gamma : float
-        lambda, and the share of the learner's own loss that the bound allows.
-    """
+    """What Theorem 3 supposes of a run, and what its bound begins with."""
 
     conditions: tuple[Condition, ...]
-    holds: str
-    rate: float
-    gamma: float
+    holds: str  # "with probability at least ..."
+    rate: float  # lambda
+    gamma: float  # the share of the learner's own loss that the bound allows
 
 
 def theorem_3_premises(run: SmoothRun, step: float | None) -> Premises:

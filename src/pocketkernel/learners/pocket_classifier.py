@@ -78,7 +78,6 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         return Guarantee(
             None,
-            "No theorem of the paper covers PocketClassifier: these are counts only. Its mixture is an online Newton "
-            "step, whose regret against the best fixed weights of its experts grows with ln T; the constants depend on "
-            "how large those weights are, which is not known. See docs/pocket_classifier.md.",
+            "No theorem of the paper covers PocketClassifier, and no regret bound is proved for its mixture as "
+            "implemented: these are counts only. See docs/pocket_classifier.md.",
         )

@@ -252,15 +252,12 @@ class Adapter(base.Estimator):
                 f"{type(self).__name__} is not a class of pocketkernel.river, so a file of it could not be read: "
                 "pickle it."
             )
-        return learners.to_bytes(
-            self._model,
-            {
-                "river": type(self._model).__name__,
-                "columns": [writable("feature", name) for name in self.columns_],
-                "collisions": f"{self.collisions_:020d}",  # a fixed number of digits
-            }
-            | self._written(),
-        )
+        extra = {
+            "river": type(self._model).__name__,
+            "columns": [writable("feature", name) for name in self.columns_],
+            "collisions": f"{self.collisions_:020d}",  # a fixed number of digits
+        }
+        return model_file.encode(learners.contents_of(self._model, extra | self._written()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_bytes()` to a file, which `pocketkernel.load` reads; an older file is replaced in one step."""

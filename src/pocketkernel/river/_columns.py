@@ -20,28 +20,13 @@ Values = dict[Hashable, Any]
 
 
 class Columns:
-    """The column of each name.
-
-    Parameters
-    ----------
-    width : int
-        Number of columns.
-
-    Attributes
-    ----------
-    of : dict
-        Columns of the names that have their own.
-    shared : dict
-        Columns of some names that share one, as `_shared_column` returns them.
-    collisions : int
-        Number of learned values that shared a column.
-    """
+    """The column of each name, of so many."""
 
     def __init__(self, width: int) -> None:
         self.width = width
-        self.of: dict[Hashable, int] = {}
-        self.shared: dict[Hashable, int] = {}
-        self.collisions = 0
+        self.of: dict[Hashable, int] = {}  # columns of the names that have their own
+        self.shared: dict[Hashable, int] = {}  # of some names that share one, as `_shared_column` returns them
+        self.collisions = 0  # learned values that shared a column
 
     def new_names(self, names: Iterable[Hashable]) -> tuple[dict[Hashable, int], list[Hashable]]:
         """Columns for unknown names as long as some are free, and the names that have to share one.
