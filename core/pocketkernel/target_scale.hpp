@@ -139,8 +139,8 @@ struct TargetScale {
         return true;
     }
 
-    void rebase(double level, double now, double over) {
-        mean = level;
+    void rebase(double at, double now, double over) {
+        mean = at;
         variance = now;
         rows = over;
         usual = 0.67 * std::sqrt(now);
