@@ -19,10 +19,10 @@
 
 POCKETKERNEL_BEGIN
 
-// Whether the kernels are a linear one, then none or several Gaussians, each half as wide as the one before.
-inline bool is_linear_and_halving(const Config& c) {
-    bool suited = c.kernels[0].family == Family::linear && c.kernel_count != 2;
-    for (std::size_t i = 1; i < c.kernel_count; ++i)
+// Whether the first kernels are a linear one, then none or several widths: Gaussians, each half as wide as the last.
+inline bool is_linear_and_halving(const Config& c, std::size_t widths) {
+    bool suited = c.kernels[0].family == Family::linear && widths != 1;
+    for (std::size_t i = 1; i <= widths; ++i)
         suited = suited && c.kernels[i].family == Family::gaussian &&
                  (i == 1 || 2.0 * c.kernels[i].parameter == c.kernels[i - 1].parameter);
     return suited;
@@ -137,41 +137,49 @@ class FeaturePool {
 
     // theta_ir -= steps[iR + r] times the waves, at the angles that `evaluate` kept.
     void step(const double* steps) {
-        for (std::size_t tile = 0; tile < tiles_; ++tile) {
-            const Wave wave(Pack<T>::load(angles_ + tile * W));
-            for (std::size_t r = 0; r < functions_; ++r) {
-                T* a = theta(tile, r);
-                for (std::size_t n = 0; n < waves; ++n) {
-                    const Pack<T> down(static_cast<T>(steps[(owner_[tile] + n / 2) * functions_ + r]));
-                    (Pack<T>::load(a + n * W) - down * wave.of[n]).store(a + n * W);
-                }
-            }
-        }
+        for (std::size_t tile = 0; tile < tiles_; ++tile)
+            step_tile(tile, Wave(Pack<T>::load(angles_ + tile * W)), steps);
     }
 
-    // Slopes of sum_ir weights[iR + r] f_ir in the columns of z, at the angles that `evaluate` kept; which are lost.
-    template <class InverseWidth>
-    void slopes(const double* weights, InverseWidth&& inverse_width, T* out) {
+    // The same; and in the place of the angles go the slopes of sum_ir weight(i, r) f_ir in the projections w_j'z, as
+    // they were before the step.
+    template <class InverseWidth, class Weight>
+    void step(const double* steps, InverseWidth&& inverse_width, Weight&& weight) {
         for (std::size_t tile = 0; tile < tiles_; ++tile) {
             const std::size_t i = owner_[tile];
-            const double per_column = inverse_width(i) / per_unit;
+            const double per_step = inverse_width(i) / per_unit;
             const Wave wave(Pack<T>::load(angles_ + tile * W));
             Pack<T> slope(T(0));
             for (std::size_t r = 0; r < functions_; ++r) {
                 const T* a = theta(tile, r);
-                const Pack<T> own(static_cast<T>(per_column * weights[i * functions_ + r]));
-                const Pack<T> next(static_cast<T>(2.0 * per_column * weights[(i + 1) * functions_ + r]));
+                const Pack<T> own(static_cast<T>(per_step * weight(i, r)));
+                const Pack<T> next(static_cast<T>(2.0 * per_step * weight(i + 1, r)));
                 slope += own * (Pack<T>::load(a + W) * wave.of[0] - Pack<T>::load(a) * wave.of[1]) +
                          next * (Pack<T>::load(a + 3 * W) * wave.of[2] - Pack<T>::load(a + 2 * W) * wave.of[3]);
             }
             slope.store(angles_ + tile * W);
+            step_tile(tile, wave, steps);
         }
-        for (std::size_t k = 0; k < features_; ++k) {
-            Pack<T> total(T(0));
-            for (std::size_t tile = 0; tile < tiles_; ++tile)
-                total += Pack<T>::load(angles_ + tile * W) * from_bytes<T>(frequencies_ + (tile * features_ + k) * W);
-            out[k] = static_cast<T>(sum(total));
+    }
+
+    // The slopes in N columns from k on, after that.
+    template <std::size_t N>
+    void slopes(std::size_t k, T* out) const {
+        Pack<T> total[N];
+        for (Pack<T>& one : total) one = Pack<T>(T(0));
+        for (std::size_t tile = 0; tile < tiles_; ++tile) {
+            const Pack<T> slope = Pack<T>::load(angles_ + tile * W);
+            const std::int8_t* w = frequencies_ + (tile * features_ + k) * W;
+            for (std::size_t n = 0; n < N; ++n) total[n] += slope * from_bytes<T>(w + n * W);
         }
+        for (std::size_t n = 0; n < N; ++n) out[n] = static_cast<T>(sum(total[n]));
+    }
+    // The slopes in all columns.
+    void slopes(T* out) const {
+        constexpr std::size_t at_once = 4;
+        std::size_t k = 0;
+        for (; k + at_once <= features_; k += at_once) slopes<at_once>(k, out + k);
+        for (; k < features_; ++k) slopes<1>(k, out + k);
     }
 
     // Function r of every width, times a factor.
@@ -195,9 +203,9 @@ class FeaturePool {
         return total;
     }
 
-    // Coefficients far below what overflows, projections of a row of zeros within what |z| <= 71 can give.
-    bool valid(std::size_t owners) const {
-        const double farthest = 128.0 * 71.0 * static_cast<double>(features_);
+    // Coefficients far below what overflows, projections of a row of zeros within what |z_k| <= `most` can give.
+    bool valid(std::size_t owners, double most = 71.0) const {
+        const double farthest = 128.0 * most * static_cast<double>(features_);
         bool good = true;
         for (std::size_t tile = 0; tile < tiles_; ++tile) good = good && owner_[tile] >= 1 && owner_[tile] <= owners;
         for (std::size_t n = 0; n < tiles_ * functions_ * waves * W; ++n)
@@ -219,6 +227,16 @@ class FeaturePool {
             of[3] = twice * of[0];
         }
     };
+
+    POCKETKERNEL_INLINE void step_tile(std::size_t tile, const Wave& wave, const double* steps) {
+        for (std::size_t r = 0; r < functions_; ++r) {
+            T* a = theta(tile, r);
+            for (std::size_t n = 0; n < waves; ++n) {
+                const Pack<T> down(static_cast<T>(steps[(owner_[tile] + n / 2) * functions_ + r]));
+                (Pack<T>::load(a + n * W) - down * wave.of[n]).store(a + n * W);
+            }
+        }
+    }
 
     T* theta(std::size_t tile, std::size_t r) { return theta_ + (tile * functions_ + r) * waves * W; }
     const T* theta(std::size_t tile, std::size_t r) const { return theta_ + (tile * functions_ + r) * waves * W; }

@@ -125,7 +125,7 @@ class PocketRegressor(PocketClassifier):
     least_loss = 1e-6
 
     def __init__(self, widths, frequencies, d, m, lanes, quantile=0.0, item=8):
-        super().__init__(widths, frequencies, d, m + 2, lanes)  # with any number of functions but one
+        super().__init__(widths, frequencies, d, m + 2, lanes, lag=False)  # with any number of functions but one
         self.m, self.d, self.quantile = m, d, quantile
         D, narrow = self.D, d < 64
         bytes_ = D * (4 * item * m + d)
@@ -253,10 +253,10 @@ class PocketRegressor(PocketClassifier):
                     steps[i, r] = min(8 * math.sqrt(min(n, 2048) / 2048) * rate, 0.9) * g / n
                 elif self.places[i] == "tables":
                     self.tables[r] += min(4 * rate, 0.5) * g * hats / np.sum(hats**2)
-        self.theta[:, :, :2] += steps[self.owner][:, :, None] * waves[:, None, :2]
-        self.theta[:, :, 2:] += steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
         if self.with_relevance and self.rounds % 2 == 0:
             self.weigh(errors, waves, seen)
+        self.theta[:, :, :2] += steps[self.owner][:, :, None] * waves[:, None, :2]
+        self.theta[:, :, 2:] += steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
         self.teach_linear(F + errors - s[:, 0], x1, c)
         if self.capacity > 0:
             self.store(q, F + errors - s[:, 0])

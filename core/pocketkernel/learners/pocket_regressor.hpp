@@ -49,7 +49,7 @@ class PocketRegressor : public Learner<T> {
         if (status != Status::ok) return status;
         if (c.storage != Storage::full) return Status::storage_unsuited;
         if (c.quantile != 0.0 && !(c.quantile >= 0.001 && c.quantile <= 0.999)) return Status::quantile_out_of_range;
-        return is_linear_and_halving(c) ? Status::ok : Status::kernels_not_halving;
+        return is_linear_and_halving(c, c.kernel_count - 1) ? Status::ok : Status::kernels_not_halving;
     }
 
     PocketRegressor(const Config& c, Arena& arena)
@@ -335,9 +335,15 @@ class PocketRegressor : public Learner<T> {
             errors()[r] = lesson_of(t.scale, y[r] - t.scale.mean - f()[r]);
             plan_steps(r, y[r] - t.scale.mean, times, rounds);
         }
-        pool_.step(steps());
+        const bool weigh = parts_.relevance && rounds % 2 == 0;
+        if (weigh)
+            pool_.step(
+                steps(), [&](std::size_t i) { return widths_[i].inverse; },
+                [&](std::size_t i, std::size_t r) { return -per_error(r) * expert(i, r).weight; });
+        else
+            pool_.step(steps());
         if (parts_.tables) tables_.step(work_.query.row(), table_steps());
-        if (parts_.relevance && rounds % 2 == 0) weigh_columns();
+        if (weigh) weigh_columns();
         teach_linear(times, rounds);
         if (parts_.ring > 0) {
             T* values = ring_.store(rounded(work_), rounds - 2);
@@ -377,15 +383,16 @@ class PocketRegressor : public Learner<T> {
         }
     }
 
+    // Slope of the loss in F_r, for coefficients in their unit.
+    double per_error(std::size_t r) const {
+        const Target& t = targets_[r];
+        return t.scale.variance > 0.0 ? errors()[r] / t.scale.variance * t.unit : 0.0;
+    }
     void weigh_columns() {
-        for (std::size_t i = 0; i < K_; ++i)
-            for (std::size_t r = 0; r < m_; ++r) {
-                const Target& t = targets_[r];
-                const double per_error = t.scale.variance > 0.0 ? errors()[r] / t.scale.variance * t.unit : 0.0;
-                steps()[i * m_ + r] = -per_error * expert(i, r).weight;
-            }
-        pool_.slopes(steps(), [&](std::size_t i) { return widths_[i].inverse; }, slopes_);
-        relevance_.step(slopes_, weighed(work_));
+        pool_.slopes(slopes_);
+        for (std::size_t k = 0; k < config_.features; ++k) slopes_[k] *= weighed(work_)[k];
+        relevance_.step(slopes_);
+        relevance_.refresh();
     }
 
     void teach_linear(double times, std::uint64_t rounds) {
@@ -468,7 +475,7 @@ class PocketRegressor : public Learner<T> {
     // A width that owns tiles serves the next one too, so the last one needs none of its own.
     std::size_t owners() const { return K_ > 1 ? K_ - 2 : 0; }
     std::size_t frequencies(std::size_t i) const {
-        return (widths_[i].tiles + (i > 0 ? widths_[i - 1].tiles : 0)) * lanes_of<T>;
+        return static_cast<std::size_t>(widths_[i].tiles + (i > 0 ? widths_[i - 1].tiles : 0)) * lanes_of<T>;
     }
 
     void review(std::uint64_t rounds) {

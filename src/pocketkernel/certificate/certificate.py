@@ -3,7 +3,7 @@
 import html
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from pocketkernel._text import aligned, html_table
 from pocketkernel.certificate.bound import Bound, Condition, ConditionError
@@ -163,22 +163,6 @@ class Certificate:
     def _repr_html_(self) -> str:
         told = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self._sentences())
         return f"{html_table(self._title(), self._lines())}<ul>{told}</ul>"
-
-
-class Conditional(Protocol):
-    """What has conditions."""
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        """What it supposes."""
-
-
-def conditions_of(bound: Callable[[], Conditional]) -> tuple[Condition, ...]:
-    """What a bound supposes, whether it is so or not."""
-    try:
-        return bound().conditions
-    except ConditionError as error:
-        return error.conditions
 
 
 def guarantee_of(bound: Callable[[], Bound], conditions: tuple[Condition, ...], **told: Any) -> Guarantee:

@@ -291,7 +291,7 @@ def plausible(model: dict[str, Any], state_bytes: int) -> None:
     if expected != state_bytes:
         raise ModelFileError(
             f"the model file has a recipe for a state of {expected} bytes and a state of {state_bytes}: they do not "
-            "match."
+            "match, unless an earlier version of pocketkernel wrote it, in which this learner worked differently."
         )
 
 

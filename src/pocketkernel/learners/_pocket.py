@@ -1,6 +1,6 @@
 """What PocketClassifier and PocketRegressor share: kernels, and how memory chooses them."""
 
-from pocketkernel.kernels import Linear, gaussians
+from pocketkernel.kernels import Kernel, Linear, gaussians
 from pocketkernel.learners._parameters import Parameters
 from pocketkernel.learners._recipe import Recipe
 
@@ -20,9 +20,12 @@ class Pocket(Parameters):
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
         """Choose the widths that there is room for, then the largest number of frequencies."""
         for frequencies, widths in ROOM:
-            recipe.kernels = (Linear(), *widths)
+            recipe.kernels = self._kernels_for(widths)
             self._set_budget(recipe, frequencies)
             if recipe.size()[0] <= memory:
                 break
         if len(recipe.kernels) > 1 or self._try_budget(recipe, 0) > memory:
             super()._fit_into(recipe, memory)
+
+    def _kernels_for(self, widths: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
+        return (Linear(), *widths)
