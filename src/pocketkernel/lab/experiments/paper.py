@@ -239,7 +239,7 @@ def tables(
         if name not in NAMES:
             raise ValueError(f"data set {name!r} is not in the paper: choose from {', '.join(NAMES)}.")
     if permutations < 1:
-        raise ValueError(f"permutations={permutations} is too small: use a whole number from 1 up.")
+        raise ValueError(f"permutations={permutations} is too small: use a positive integer.")
     wanted = [
         (there, learner)
         for there in published()
