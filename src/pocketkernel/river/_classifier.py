@@ -125,7 +125,7 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
     def _check_loss(self) -> None:
         if not (self._has_odds or hasattr(self.learner, "predict_proba")):
             raise NotImplementedError(
-                f"{self.learner} cannot predict probabilities, which need the logistic loss: use predict_one, or a learner "
+                f"{self.learner} has no probabilities, which need the logistic loss: use predict_one, or a learner "
                 "with loss='logistic'."
             )
 
