@@ -350,7 +350,7 @@ def compare_pockets(X, y, C, memory, as_csr=False, weights=None):
 
 
 @pytest.mark.parametrize("weights", [False, True], ids=["", "weights"])
-@pytest.mark.parametrize(("memory", "experts"), [("1800B", 1), ("4KiB", 3), ("10KiB", 4), ("16KiB", 5), ("32KiB", 7)])
+@pytest.mark.parametrize(("memory", "experts"), [("1900B", 1), ("4KiB", 3), ("10KiB", 4), ("16KiB", 5), ("32KiB", 7)])
 def test_pocket_classifier(memory, experts, weights):
     X, y = streams.rings(1500)
     w = streams.weights(len(y), seed=4) if weights else None
