@@ -1,10 +1,10 @@
-"""A long pipe through `pocketkernel run -`: resident memory over time, and rows per second against the bare core.
+"""A long pipe through `pocketkernel run -`: resident memory over time, and rows per second compared with the bare core.
 
     python benchmarks/pipe.py --gigabytes 5
 
-One process writes LIBSVM text, again and again the same rows of a generated stream; the command reads it from its
-standard input. The bare core is timed twice: within the command, which notes the seconds spent in the learner, and
-afterwards here, on the same blocks already parsed, with nothing else running.
+One process writes LIBSVM text, repeating the same rows of a generated stream; the command reads it from its standard
+input. The bare core is timed twice: inside the command, which records the seconds spent in the learner, and afterwards
+on the same blocks, already parsed, with nothing else running.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def lines(features: int, seed: int) -> bytes:
 
 
 def resident(pid: int) -> tuple[float, float]:
-    """MiB now, and at most so far."""
+    """Current and peak resident memory in MiB."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = dict(line.split(":", 1) for line in status.splitlines())
     return tuple(int(found[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
@@ -113,8 +113,8 @@ def main() -> None:
     alone = bare(text, done["rows"], options.memory)
     print("rows per second")
     print(f"  the command                  {run:12,.0f}")
-    print(f"  its learner, in the same run {within:12,.0f}  the command has {run / within:.2f} of it")
-    print(f"  the bare learner, afterwards {alone:12,.0f}  the command has {run / alone:.2f} of it")
+    print(f"  its learner, in the same run {within:12,.0f}  the command reaches {run / within:.2f} of it")
+    print(f"  the bare learner, afterwards {alone:12,.0f}  the command reaches {run / alone:.2f} of it")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What fits into how many bytes: `plan` for every learner, and whether a fit takes what was planned.
+"""How many rows fit into how many bytes: `plan` for every learner, checked against a fit.
 
 python benchmarks/sizes.py
 """
@@ -25,7 +25,7 @@ def cell(name: str, features: int, memory: str, storage: str | None) -> str:
 
 
 def main() -> None:
-    print("B (Raker: D) and bytes planned, float32, five kernels, two classes; checked against nbytes after a fit\n")
+    print("Planned B (Raker: D) and bytes, float32, five kernels, two classes; checked against nbytes after a fit\n")
     print("| learner | rows as | features | " + " | ".join(MEMORIES) + " |\n|---|---|--:|" + "--:|" * len(MEMORIES))
     for name in learners.__all__:
         for storage in (None,) if name == "Raker" else (None, "float16"):

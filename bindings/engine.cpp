@@ -1,6 +1,6 @@
 // One level and precision of the core behind the Engine interface. Compiled with
 //   POCKETKERNEL_ELEMENT   float or double
-//   POCKETKERNEL_TABLE     the name of the function that hands out the Table
+//   POCKETKERNEL_TABLE     the name of the function that returns the Table
 // and the flags of its level.
 #include "engine.hpp"
 
@@ -33,7 +33,7 @@ void for_each_row(const Rows& rows, F&& f) {
         for_each_row<float>(rows, f);
 }
 
-// What is wrong with the first row that cannot be learned, and where.
+// The status of the first row that cannot be learned, and its position.
 template <bool Missing, class U>
 Status check_rows(const Rows& rows, double limit, Fault& fault) {
     const U* values = static_cast<const U*>(rows.values);
@@ -121,6 +121,13 @@ class EngineOf final : public Engine {
         }
         return false;
     }
+    bool relevance(double* out) const override {
+        if constexpr (has_relevance<L>) {
+            for (std::size_t k = 0; k < learner_.config().features; ++k) out[k] = learner_.relevance(k);
+            return true;
+        }
+        return false;
+    }
     bool valid() const override { return learner_.valid(); }
     std::size_t state_bytes() const override { return pocketkernel::state_bytes(learner_); }
     void save(unsigned char* to) const override { pocketkernel::save(learner_, to); }
@@ -143,7 +150,7 @@ class EngineOf final : public Engine {
     L& learner_;
 };
 
-// The engine itself sits in front of its learner, in the same block.
+// The engine itself is in front of its learner, in the same block.
 template <class L>
 constexpr std::size_t front_bytes = (sizeof(EngineOf<L>) + pack_bytes - 1) / pack_bytes * pack_bytes;
 

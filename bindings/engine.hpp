@@ -11,8 +11,8 @@
 
 namespace pocketkernel::binding {
 
-// Rows as Python holds them: dense (columns is null) or CSR. Another thread may change the arrays at any time, so no
-// number in them is ever trusted twice.
+// Rows as Python stores them: dense (columns is null) or CSR. Another thread may change the arrays at any time, so
+// every number is read only once.
 struct Rows {
     const void* values = nullptr;
     bool doubles = false;  // else floats
@@ -23,8 +23,8 @@ struct Rows {
     std::size_t features = 0;
 };
 
-// What goes with the rows when they are learned: places of their labels among the classes, and weights if not all 1.
-// Both are copies that no caller can change.
+// What is learned with the rows: the class index of each label, and weights if not all are 1. Both are copies that no
+// caller can change.
 struct Lessons {
     const std::int32_t* labels = nullptr;
     const double* weights = nullptr;
@@ -40,7 +40,7 @@ class Engine {
     // Scores are written row by row, `outputs` of them each.
     virtual std::size_t outputs() const = 0;
     virtual void learn(const Rows& rows, const Lessons& lessons, double* scores) = 0;
-    // Several threads may score at once, each with scratch of its own; null stands for the learner's own.
+    // Several threads may score at once, each with its own scratch; null means the learner's own.
     virtual std::size_t scratch_bytes() const = 0;
     virtual void score(const Rows& rows, double* scores, void* scratch) = 0;
     virtual void kernel_scores(const Rows& rows, double* scores) = 0;  // K for each row; not of a multiclass learner
@@ -48,16 +48,17 @@ class Engine {
     virtual const Tally& tally() const = 0;
     virtual KernelReport report(std::size_t kernel) const = 0;
     virtual bool frequencies(double* out) const = 0;  // false if the learner has none
+    virtual bool relevance(double* out) const = 0;    // of the columns; likewise
     virtual bool valid() const = 0;
     virtual std::size_t state_bytes() const = 0;
     virtual void save(unsigned char* to) const = 0;
     [[nodiscard]] virtual Status load(const unsigned char* from, std::size_t size) = 0;
 
   protected:
-    ~Engine() = default;  // an engine goes with its block
+    ~Engine() = default;  // an engine is freed with its block
 };
 
-// What one compilation of the core offers. Functions answer false for a name they do not know.
+// What one compilation of the core offers. Functions return false for unknown names.
 struct Table {
     const char* (*learner)(std::size_t place);  // names of the learners, then null
     bool (*size)(const char* learner, const Config& config, std::size_t& bytes, std::size_t& state_bytes,

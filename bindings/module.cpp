@@ -43,7 +43,7 @@ std::vector<std::string> levels() {
     return names;
 }
 
-// The level named, or the best one if the name is empty.
+// The level of this name, or the best one if the name is empty.
 const Table& table_of(const std::string& level, bool doubles) {
     const std::vector<std::string> known = levels();
     const std::string name = level.empty() ? known.back() : level;
@@ -54,14 +54,14 @@ const Table& table_of(const std::string& level, bool doubles) {
 #endif
         return doubles ? base_double() : base_float();
     }
-    std::string text = "level '" + name + "' is unknown on this machine; it has:";
+    std::string text = "level '" + name + "' is not available on this machine; choose from:";
     for (const std::string& k : known) text += " " + k;
     throw nb::value_error(text.c_str());
 }
 
 // ---- arguments ------------------------------------------------------------------------------------------------------
 
-// A C-contiguous buffer of a Python object for as long as this lives; None has none.
+// A C-contiguous buffer of a Python object, held as long as this exists; None has no buffer.
 class View {
   public:
     View(nb::handle object, bool writable) {
@@ -86,7 +86,7 @@ class View {
             if (*g == f[0]) return true;
         return false;
     }
-    // Bytes of an item as it is read here; a format may mean another size elsewhere.
+    // Bytes of an item as it is read here; on other systems a format may have another size.
     static std::size_t item_of(char format) {
         switch (format) {
             case '?':
@@ -117,14 +117,14 @@ class View {
 
 // ---- Ctrl-C ---------------------------------------------------------------------------------------------------------
 
-// Runs Python's signal handlers, if any wait for this thread, and throws what they raise. Needs Python's lock.
+// Runs Python's signal handlers, if any are pending for this thread, and throws what they raise. Needs the GIL.
 void stop_if_asked() {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 constexpr std::size_t rows_between_signals = std::size_t(1) << 20;  // of labels and weights, some milliseconds
 
-// Asks for signals now and then in work that is done without Python's lock: often enough that Ctrl-C is answered at
-// once, seldom enough that waiting for the lock costs nothing.
+// Checks for signals periodically during work without the GIL: often enough that Ctrl-C takes effect at once, rarely
+// enough that waiting for the GIL costs nothing.
 class Pulse {
   public:
     void beat() {
@@ -154,7 +154,7 @@ bool to_places_as(const View& y, const std::vector<double>& classes, std::int32_
     return true;
 }
 
-// Places of the labels among the classes, which ascend; false at a label that is none of them.
+// Indices of the labels in the classes, which are in ascending order; false at a label that is not one of them.
 bool to_places(const View& y, const std::vector<double>& classes, std::int32_t* places, std::size_t& fault) {
     switch (y.format()) {
         case '?': return to_places_as<std::uint8_t>(y, classes, places, fault);
@@ -167,7 +167,7 @@ bool to_places(const View& y, const std::vector<double>& classes, std::int32_t* 
 }
 constexpr const char* label_formats = sizeof(long) == 8 ? "?bifdlq" : "?bifdq";
 
-// The place of a name in a list of the core's.
+// The position of a name in a list of the core.
 template <std::size_t N>
 std::uint32_t place_of(const char* what, const std::string& name, const char* const (&names)[N]) {
     for (std::uint32_t place = 0; place < N; ++place)
@@ -267,8 +267,8 @@ void for_each_slice(const Rows& rows, std::size_t size, F&& f) {
 
 // ---- forks ----------------------------------------------------------------------------------------------------------
 
-// How many forks lie between the first process and this one. A thread that was at work in the parent does not exist
-// here, so that a learner which it held would never be given back.
+// The number of forks between the first process and this one. A thread that was running in the parent does not exist
+// here, so it would never release a learner that it was using.
 std::atomic<std::uint32_t> forks{0};
 
 void count_forks() {
@@ -296,7 +296,7 @@ class PyLearner {
     }
 
     std::size_t nbytes() const { return size_; }
-    // The labels as numbers, ascending; label_unknown answers any other.
+    // The labels as numbers in ascending order; any other label gives label_unknown.
     void set_labels(const std::vector<double>& classes) { classes_ = classes; }
     std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
 
@@ -315,7 +315,7 @@ class PyLearner {
         if (!sparse(v, c, s, rows)) return unsuited;
         return learn(rows, y, weights, scores);
     }
-    // At most `threads` of them at once; the answers do not depend on how many.
+    // Uses at most `threads` threads; the scores do not depend on how many.
     int score_dense(nb::handle X, nb::handle scores, std::size_t threads) {
         const View x(X, false);
         Rows rows;
@@ -329,7 +329,7 @@ class PyLearner {
         return score(rows, scores, threads);
     }
 
-    // What every kernel says by itself about the rows of x, before any weighing.
+    // The score of each kernel for the rows of x, before the kernels are weighted.
     int kernel_scores(nb::handle X, nb::handle scores) {
         const View x(X, false), out(scores, true);
         Rows rows;
@@ -385,13 +385,19 @@ class PyLearner {
             return false;
         return engine_->frequencies(o.data<double>());
     }
+    std::vector<double> relevance() {
+        const Guard guard(*this, reading);
+        std::vector<double> factors(settings_.config.features);
+        if (!engine_->relevance(factors.data())) factors.clear();
+        return factors;
+    }
 
     std::size_t state_bytes() const { return engine_->state_bytes(); }
     nb::bytes save() {
         const Guard guard(*this, reading);
         if (!engine_->valid())
             throw std::overflow_error(
-                "this learner has diverged, its numbers are no longer finite: use a smaller step, norm_bound or rate");
+                "this learner has diverged (its numbers are no longer finite): use a smaller step, norm_bound or rate");
         std::vector<unsigned char> bytes(engine_->state_bytes());
         engine_->save(bytes.data());
         return nb::bytes(bytes.data(), bytes.size());
@@ -402,7 +408,7 @@ class PyLearner {
     }
 
   private:
-    // One caller at a time: a learner is not made to be shared, and a silent mix-up is worse than an error.
+    // One caller at a time: a learner must not be shared between threads, and silent corruption is worse than an error.
     enum Use : std::uint64_t { reading = 1, changing = 2 };
     class Guard {
       public:
@@ -418,7 +424,7 @@ class PyLearner {
                     throw std::runtime_error(
                         "this learner was learning in another thread when the process forked, so its copy here is "
                         "incomplete: load it from its file, or fork while it is idle");
-                // A reader that the fork left behind: nothing was changed, take its place.
+                // A reader in the parent at the time of the fork: it changed nothing, so replace it.
             }
         }
         ~Guard() { holder_.store(0, std::memory_order_release); }
@@ -449,7 +455,7 @@ class PyLearner {
         rows.features = settings_.config.features;
         for (std::size_t r = 0; r < rows.count; ++r)
             if (rows.starts[r] > rows.starts[r + 1]) return false;
-        // An empty CSR matrix may have no columns array to point at; its rows are sparse all the same.
+        // An empty CSR matrix may have no columns array; its rows are still sparse.
         static const std::int32_t none = 0;
         if (!rows.columns) rows.columns = &none;
         return static_cast<std::size_t>(rows.starts[rows.count]) <= rows.stored;
@@ -485,7 +491,7 @@ class PyLearner {
                            out.data<double>() + first * engine_->outputs());
         });
     }
-    // Room for a number of every row; of a few rows without asking for memory.
+    // Space for one number per row; for a few rows without allocating memory.
     template <class U>
     class Copied {
       public:
@@ -504,8 +510,8 @@ class PyLearner {
         return without_lock(rows, [&] { return score_slices(rows, out.data<double>(), threads); });
     }
 
-    // Checks the whole block, then calls f(slice, first) for its slices. Ctrl-C is answered between two of them: what
-    // was learned before it stays learned.
+    // Checks the whole block, then calls f(slice, first) for its slices. Ctrl-C takes effect between two slices: what
+    // was learned before stays learned.
     template <class F>
     int run(const Rows& rows, F&& f) {
         return without_lock(rows, [&] {
@@ -526,13 +532,13 @@ class PyLearner {
         });
     }
 
-    // Rows of a slice: so few that it takes some milliseconds, and that it stays in the cache while it is checked.
+    // Rows of a slice: few enough to take only some milliseconds and to stay in the cache while they are checked.
     std::size_t rows_at_once() const {
         return std::max<std::size_t>(1, std::min<std::size_t>(256, bytes_at_once / size_));
     }
     static constexpr std::size_t values_at_once = std::size_t(1) << 20, bytes_at_once = std::size_t(1) << 24;
 
-    // A single row is done before another thread could get Python's lock.
+    // A single row is finished before another thread could get the GIL.
     template <class F>
     static int without_lock(const Rows& rows, F&& f) {
         if (rows.count <= 1) return code(f());
@@ -540,7 +546,7 @@ class PyLearner {
         return code(f());
     }
 
-    // Slices in order, until there are none left or one is at fault.
+    // Processes slices in order, until none are left or one has an error.
     struct Slices {
         const Rows& rows;
         double* scores;
@@ -566,7 +572,7 @@ class PyLearner {
         }
     }
 
-    // Every thread takes the next slice, with scratch of its own; this thread is one of them. If the machine refuses a
+    // Every thread takes the next slice, with its own scratch; this thread is one of them. If the system cannot start a
     // thread, there are fewer.
     pk::Status score_slices(const Rows& rows, double* scores, std::size_t threads) {
         const std::size_t count = std::max<std::size_t>(1, std::min(threads, rows.count));
@@ -646,7 +652,7 @@ std::tuple<double, double> loss_at(const std::string& name, double u, double y) 
 void elementary(const std::string& function, bool doubles, const std::string& level, nb::handle in, nb::handle out) {
     const View i(in, false), o(out, true);
     if (!i.has(1, "d") || !o.has(1, "d") || i.size(0) != o.size(0))
-        throw nb::value_error("two float64 vectors of equal length");
+        throw nb::value_error("expected two float64 vectors of equal length");
     if (!table_of(level, doubles).elementary(function.c_str(), i.data<double>(), o.data<double>(), i.size(0)))
         throw nb::value_error("unknown function");
 }
@@ -655,17 +661,17 @@ void kernel_values(const Settings& settings, bool doubles, const std::string& le
                    nb::handle out) {
     const View i(metric, false), o(out, true);
     if (!i.has(1, "d") || !o.has(2, "d") || o.size(0) != settings.kernels.size() || o.size(1) != i.size(0))
-        throw nb::value_error("a float64 vector and a float64 matrix with one row per kernel");
+        throw nb::value_error("expected a float64 vector and a float64 matrix with one row per kernel");
     table_of(level, doubles).kernel_values(settings.get(), i.data<double>(), o.data<double>(), i.size(0));
 }
 
-// Writes the values of a dict of features into a float64 row, zeros elsewhere: each at the column that `columns` gives
-// its name, or added to the column k that `shared` gives it as k + 1, or taken from it if that is -(k + 1). Answers how
-// many were shared; -1 if a name is in neither, two that share meet in a column (their order would matter), or a value
-// is no number. The row is then half-written.
+// Writes the values of a dict of features into a float64 row, zeros elsewhere. A name in `columns` has its own column;
+// a name with k + 1 in `shared` is added to column k, one with -(k + 1) is subtracted from it. Returns how many values
+// were shared; -1 if a name is in neither, two shared values fall into one column (their order would matter), or a
+// value is not a number. The row is then partly written.
 int fill_row(const nb::dict& columns, const nb::dict& shared, const nb::dict& features, nb::handle row) {
     const View out(row, true);
-    if (!out.has(2, "d")) throw nb::value_error("a float64 matrix of one row");
+    if (!out.has(2, "d")) throw nb::value_error("expected a float64 matrix with one row");
     double* values = out.data<double>();
     const std::size_t width = out.size(1);
     for (std::size_t k = 0; k < width; ++k) values[k] = 0.0;
@@ -681,8 +687,8 @@ int fill_row(const nb::dict& columns, const nb::dict& shared, const nb::dict& fe
         const bool own = column != nullptr;
         if (!own && !PyErr_Occurred()) column = PyDict_GetItemWithError(shared.ptr(), name);
         const Py_ssize_t k = column ? PyLong_AsSsize_t(column) : 0;
-        // Whatever else can be made a float (a duration, an array of one number) is looked at more closely elsewhere;
-        // and its __float__ could change the dict under our hands.
+        // Other objects that convert to float (a duration, an array of one number) are checked elsewhere; also, their
+        // __float__ could change the dict while it is read.
         if (!PyFloat_Check(value) && !PyLong_Check(value)) return -1;
         const double number = column ? PyFloat_AsDouble(value) : 0.0;
         if (!column || PyErr_Occurred()) {
@@ -709,7 +715,7 @@ double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_
     const View x(X, false), c(columns, false), s(starts, false);
     Rows rows;
     const bool is_sparse = !columns.is_none();
-    if (!x.has(is_sparse ? 1 : 2, "fd")) throw nb::value_error("float32 or float64 rows");
+    if (!x.has(is_sparse ? 1 : 2, "fd")) throw nb::value_error("expected float32 or float64 rows");
     rows.values = x.data<const void>();
     rows.doubles = x.format() == 'd';
     rows.features = features;
@@ -749,7 +755,8 @@ NB_MODULE(_core, m) {
     m.def("elementary", elementary, "function"_a, "doubles"_a, "level"_a, "x"_a, "out"_a);
     m.def("kernel_values", kernel_values, "settings"_a, "doubles"_a, "level"_a, "metric"_a, "out"_a);
     m.def("fill_row", fill_row, "columns"_a, "shared"_a, "features"_a, "row"_a,
-          "Writes a dict of features into a row; -1 if that takes more than look-ups, else how many share a column.");
+          "Writes a dict of features into a row; returns how many values share a column, or -1 if that needs Python "
+          "code.");
     m.def("bare_pass", bare_pass, "x"_a, "columns"_a.none(), "starts"_a.none(), "features"_a, "stored"_a, "doubles"_a,
           "level"_a);
     add_text(m);
@@ -776,6 +783,7 @@ NB_MODULE(_core, m) {
         .def("tally", &PyLearner::tally)
         .def("report", &PyLearner::report)
         .def("frequencies", &PyLearner::frequencies, "out"_a)
+        .def("relevance", &PyLearner::relevance)
         .def_prop_ro("state_bytes", &PyLearner::state_bytes)
         .def("save", &PyLearner::save)
         .def("load", &PyLearner::load, "state"_a);

@@ -1,5 +1,5 @@
-// Text into arrays: chunks of LIBSVM and of delimited text, as many whole rows as the caller's arrays have room for.
-// Reads no files, knows no locale, keeps nothing between calls. Stops at the first malformed row and says where.
+// Parses chunks of LIBSVM and delimited text into arrays, as many complete rows as fit into the caller's arrays.
+// Reads no files, ignores the locale, keeps nothing between calls. Stops at the first malformed row and reports it.
 #include "text.hpp"
 
 #include <nanobind/ndarray.h>
@@ -24,7 +24,7 @@ namespace {
 template <class T, std::size_t Dimensions>
 using Out = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
 
-// What a call has read. Places are offsets into the chunk; lines are counted from its start.
+// The result of a call. Positions are offsets into the chunk; lines are counted from its start.
 struct Parsed {
     std::size_t rows = 0;
     std::size_t end = 0;         // where the next call begins; at a fault, where the faulty row begins
@@ -39,7 +39,7 @@ struct Parsed {
 struct Chunk {
     const char* begin;
     const char* end;
-    bool final;  // no text follows: a last line without its newline is whole
+    bool final;  // no text follows: a last line without a newline is complete
 
     Chunk(const nb::bytes& text, bool is_final)
         : begin(text.c_str()), end(text.c_str() + text.size()), final(is_final) {}
@@ -49,7 +49,7 @@ struct Chunk {
 
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
-// For what std::from_chars finds too large or too small, and for libraries that have it for whole numbers only.
+// For numbers that std::from_chars reports as too large or too small, and for libraries that have it for integers only.
 const char* read_slowly(const char* p, const char* end, double& value) {
     while (end != p && !std::strchr("0123456789.eE+-", end[-1])) --end;
     const std::string copy(p, end);
@@ -59,7 +59,7 @@ const char* read_slowly(const char* p, const char* end, double& value) {
     return p + (stopped - copy.c_str());
 }
 
-// Reads a finite number with an optional sign; answers where it ends, or null if there is none.
+// Reads a finite number with an optional sign; returns where it ends, or null if there is none.
 const char* read_number(const char* p, const char* end, double& value) {
     if (p != end && *p == '+' && ++p != end && *p == '-') return nullptr;
     const char* stopped = p;
@@ -99,7 +99,7 @@ struct SparseRow {
     const char* at = nullptr;
 };
 
-// One line, without its newline. Columns and values may be null: the line is then only looked at.
+// One line, without its newline. If columns and values are null, the line is only checked.
 SparseRow read_libsvm_line(const char* p, const char* end, std::size_t width, std::int32_t* columns, double* values) {
     SparseRow row;
     const auto failed = [&row](const char* what, const char* where) {
@@ -152,7 +152,7 @@ Parsed parse_libsvm(const nb::bytes& text, std::size_t start, bool final, std::s
     const std::size_t room = labels.size();
     if (starts.size() != room + 1 || lines.size() != room || columns.size() != values.size() ||
         values.size() < text.size() / shortest_entry + 1)
-        throw nb::value_error("arrays that fit each other, with a place for every fourth byte of text");
+        throw nb::value_error("expected arrays of matching lengths, with one entry for every 4 bytes of text");
     if (width == 0 || width > largest_column) width = largest_column;
     Parsed done;
     std::size_t stored = 0;
@@ -184,8 +184,8 @@ Parsed parse_libsvm(const nb::bytes& text, std::size_t start, bool final, std::s
     return done;
 }
 
-// Largest column of the well-formed lines, and where the last whole line ends. As columns ascend, a line is read only
-// if its last one is larger than those before.
+// Largest column of the well-formed lines, and where the last complete line ends. As columns are ascending, a line is
+// parsed only if its last column is larger than the largest so far.
 nb::tuple libsvm_width(const nb::bytes& text, std::size_t start, bool final) {
     const Chunk chunk(text, final);
     std::size_t width = 0;
@@ -215,7 +215,7 @@ struct Field {
     const char* begin;
     const char* end;
     bool quoted;
-    bool doubled;  // has a quote, which is written as two
+    bool doubled;  // contains a quote, written as two quotes
 };
 
 struct Record {
@@ -288,8 +288,8 @@ bool stands_for_missing(const Field& field) {
     return false;
 }
 
-// `kinds` has a letter for every column: n for a number, t for text, - for nothing. Numbers go to `numbers`, missing
-// ones as NaN; of text its first and last place goes to `spans`, the last one negative if it has doubled quotes.
+// `kinds` has a letter for every column: n for a number, t for text, - to skip it. Numbers go to `numbers`, missing
+// ones as NaN. The start and end of text go to `spans`; the end is negative if the text has doubled quotes.
 Parsed parse_delimited(const nb::bytes& text, std::size_t start, bool final, const std::string& delimiter,
                        const std::string& kinds, Out<double, 2> numbers, Out<std::int64_t, 3> spans,
                        Out<std::int64_t, 1> lines) {
@@ -299,7 +299,7 @@ Parsed parse_delimited(const nb::bytes& text, std::size_t start, bool final, con
     const auto text_count = static_cast<std::size_t>(std::count(kinds.begin(), kinds.end(), 't'));
     if (delimiter.size() != 1 || numbers.shape(0) != room || numbers.shape(1) != number_count ||
         spans.shape(0) != room || spans.shape(1) != text_count || spans.shape(2) != 2)
-        throw nb::value_error("a delimiter of one byte, and arrays that fit the kinds and each other");
+        throw nb::value_error("expected a delimiter of one byte, and arrays that match the kinds and each other");
     Parsed done;
     std::vector<Field> fields;
     fields.reserve(kinds.size());
@@ -365,12 +365,12 @@ void add_text(nb::module_& m) {
         .def_ro("next_lines", &Parsed::next_lines);
     m.def("parse_libsvm", parse_libsvm, "text"_a, "start"_a, "final"_a, "width"_a, "labels"_a.noconvert(),
           "columns"_a.noconvert(), "values"_a.noconvert(), "starts"_a.noconvert(), "lines"_a.noconvert(),
-          "Reads whole lines of LIBSVM text into arrays, as many as there is room for.");
+          "Reads complete lines of LIBSVM text into arrays, as many as fit.");
     m.def("libsvm_width", libsvm_width, "text"_a, "start"_a, "final"_a,
-          "(largest column, place where the last whole line ends) of LIBSVM text.");
+          "(largest column, position where the last complete line ends) of LIBSVM text.");
     m.def("parse_delimited", parse_delimited, "text"_a, "start"_a, "final"_a, "delimiter"_a, "kinds"_a,
           "numbers"_a.noconvert(), "spans"_a.noconvert(), "lines"_a.noconvert(),
-          "Reads whole records of delimited text into arrays, as many as there is room for.");
+          "Reads complete records of delimited text into arrays, as many as fit.");
 }
 
 }  // namespace pocketkernel::binding

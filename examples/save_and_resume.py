@@ -1,4 +1,4 @@
-"""Stop in the middle of a stream, go on in another process, and end with the same bits."""
+"""Stop in the middle of a stream, resume in another process, and end with the same bits."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from pocketkernel import MOMDS
 from pocketkernel.stream import known_kernel
 
 X, y = known_kernel(6000)
-GO_ON = """
+RESUME = """
 import sys, pocketkernel
 from pocketkernel.stream import known_kernel
 X, y = known_kernel(6000)
@@ -26,7 +26,7 @@ with tempfile.TemporaryDirectory() as folder:
     first_half = MOMDS(memory="16KiB", random_state=0).partial_fit(X[:3000], y[:3000])
     first_half.save(path)
     print(f"saved after 3,000 rows: {path.stat().st_size:,} bytes on disk, {first_half.nbytes:,} in memory")
-    subprocess.run([sys.executable, "-c", GO_ON, path], check=True)
+    subprocess.run([sys.executable, "-c", RESUME, path], check=True)
     resumed = pocketkernel.load(path)
     print(f"loaded after {resumed.diagnostics_.rounds:,} rows: still {path.stat().st_size:,} bytes on disk")
 

@@ -1,4 +1,4 @@
-"""A scikit-learn pipeline: scale, learn in 128 KiB, tune, and look at what came out."""
+"""A scikit-learn pipeline: scale, learn in 128 KiB, tune, and inspect the result."""
 
 from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -10,7 +10,7 @@ from pocketkernel import MulticlassMOMDS, gaussians
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 
-# What 128 KiB will hold, before any data is seen.
+# How much fits into 128 KiB, before any data is seen.
 learner = MulticlassMOMDS(memory="128KiB", storage="float16", kernels=gaussians([1, 2, 4]), random_state=0)
 print(learner.plan(n_features=64, n_classes=10))
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from pocketkernel.lab.streams import line_of
 from pocketkernel.stream import known_kernel
-from pocketkernel.stream.libsvm import line_of
 
 
 def svm(path, rows=1000, features=4, seed=0, begin=0):

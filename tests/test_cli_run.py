@@ -74,7 +74,7 @@ def test_what_people_see(rows, capsys):
 def test_a_terminal_is_redrawn(rows, capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("pocketkernel.cli._watch.REDRAW", 0.0)
+    monkeypatch.setattr("pocketkernel.cli.watch.REDRAW", 0.0)
     assert main(["run", "rows.svm", "--memory", "16KiB", "--no-report", "--block", "100"]) == 0
     error = capsys.readouterr().err
     assert error.count("kernel weights") >= 10
@@ -83,7 +83,7 @@ def test_a_terminal_is_redrawn(rows, capsys, monkeypatch):
 
 
 def test_lines_now_and_then(rows, capsys, monkeypatch):
-    monkeypatch.setattr("pocketkernel.cli._watch.SAY", 0.0)
+    monkeypatch.setattr("pocketkernel.cli.watch.SAY", 0.0)
     assert main(["run", "rows.svm", "--memory", "16KiB", "--no-report", "--block", "250"]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 4

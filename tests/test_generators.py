@@ -5,8 +5,8 @@ import pytest
 
 from pocketkernel import MOMDS, gaussians
 from pocketkernel.lab.demo.baselines import OnlineLinear
-from pocketkernel.lab.generators import rings, xor_with_drift
-from pocketkernel.stream import digits, known_kernel
+from pocketkernel.lab.streams import digits, rings, xor_with_drift
+from pocketkernel.stream import known_kernel
 
 WIDTHS = [0.25, 1, 4, 16, 64]
 

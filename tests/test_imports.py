@@ -15,7 +15,7 @@ ROOMS = (
     "_core _files _text _json _optional _threads _alone _level _scores",
     "memory kernels losses model_file _fields certificate",
     "stream learners river loading pocketkernel evaluate report cli",
-    "lab lab.generators lab.catalogue lab.bounds lab.theory lab.report lab.roster lab.experiments lab.demo lab.cli",
+    "lab lab.streams lab.catalogue lab.bounds lab.theory lab.report lab.roster lab.experiments lab.demo lab.cli",
     "__main__",
 )
 ORDER = [room for line in ROOMS for room in line.split()]

@@ -479,7 +479,7 @@ WRONG = {
     "recipe kernels": (lambda m: m["recipe"].update(kernels=[]), "cannot be built: kernels is empty"),
     "learner": (lambda m: m["recipe"].update(learner="raker"), "a recipe of 'raker', and MOMDS runs 'm_omd_s'"),
     "too large": (lambda m: m["recipe"].update(budget=10**7), "they do not match"),
-    "other": (lambda m: m["recipe"].update(step=2.0), "its state belongs to a model with other parameters"),
+    "other": (lambda m: m["recipe"].update(step=2.0), "its state belongs to a model with different parameters"),
     "names": (lambda m: m.update(feature_names=["a"]), "does not name 3 features"),
     "names of": (lambda m: m.update(feature_names=[1, 2, 3]), "does not name 3 features"),
     "width": (lambda m: m.update(n_features=4), "does not name 3 features"),
@@ -540,7 +540,7 @@ def test_a_new_field_of_the_recipe(monkeypatch):
 def test_room_for_a_wrapper():
     model = taught(MOMDS)
     extra = {"river": {"columns": {"a": 0, "b": 1}}}
-    data = model._to_bytes(extra)
+    data = model_file.encode(model._contents(extra))
     restored, found = MOMDS._restored(model_file.decode(data, plausible))
     assert found == extra
     same(restored, model)

@@ -85,7 +85,7 @@ def test_memory_goes_to_the_widths_that_predict():
     board = ((np.floor(1.5 * X[:, 0]) + np.floor(1.5 * X[:, 1])) % 2).astype(int)
     narrow, wide = make(memory="64KiB").fit(X, board), make(memory="64KiB").fit(*rings(6000, d=2))
     middles = [
-        model.diagnostics_.stored[1:] @ np.arange(6) / model.diagnostics_.stored.sum() for model in (narrow, wide)
+        model.diagnostics_.stored[1:7] @ np.arange(6) / model.diagnostics_.stored.sum() for model in (narrow, wide)
     ]
     assert middles[0] > middles[1] + 0.7
     assert narrow.score(X, board) > 0.85
@@ -118,6 +118,33 @@ def test_rows_may_be_of_either_precision():
     X, y = xor(3000)
     X = X.astype(np.float32)
     np.testing.assert_array_equal(make().predict_then_learn(X, y), make().predict_then_learn(X.astype(np.float64), y))
+
+
+# ---- which columns matter -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [2, 3])
+@pytest.mark.parametrize("d", [10, 30])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_columns_that_matter_are_found(d, C, seed):
+    """Two of many, and nothing linear in them."""
+    _, X = normal(12_000, d, seed)
+    y = np.digitize(X[:, 0] * X[:, 1], [0.0, 0.5][: C - 1])
+    relevance = make(memory="64KiB").fit(X, y).column_relevance_
+    print(relevance)
+    assert relevance.shape == (d,)
+    assert relevance[:2].min() > 1.5 * relevance[2:].max()
+    assert abs(np.log(relevance).mean()) < 0.01
+
+
+def test_columns_that_do_not_matter_cost_little():
+    X, y = xor(8000, d=20)
+    assert mistakes(X, y, LATE, memory="64KiB") < 0.1
+    assert mistakes(X[:, :2], y, LATE, memory="64KiB") < 0.05
+
+
+def test_a_linear_model_alone_weighs_no_columns():
+    assert make(memory="2KiB").fit(*xor(200)).column_relevance_.tolist() == [1.0] * 5
 
 
 # ---- missing values -------------------------------------------------------------------------------------------------
@@ -356,6 +383,64 @@ def test_rare_classes(share):
     scores = make().predict_then_learn(X, y)
     assert np.mean((scores >= 0) != y) < share
     assert np.mean((scores >= 0)[-5000:][y[-5000:] == 1]) > 0.6
+
+
+# ---- labels that have a memory --------------------------------------------------------------------------------------
+
+
+def in_runs(n, C=2, seed=0):
+    """Labels that stay for ten rows or so, and rows that tell nothing of them."""
+    rng, X = normal(n, seed=seed)
+    return X, np.cumsum(rng.random(n) < 0.1) * rng.integers(1, C) % C
+
+
+@pytest.mark.parametrize("C", [2, 5])
+def test_the_last_labels_are_used(C):
+    X, y = in_runs(4000, C)
+    given = {"memory": "32KiB"}
+    with_it, without = mistakes(X, y, LATE, **given), mistakes(X, y, LATE, lag=False, **given)
+    print(with_it, without)
+    assert with_it < 0.13
+    assert without > 1.5 * with_it
+    shares = make(**given).fit(X, y).kernel_weights_
+    assert len(shares) == len(make(lag=False, **given).fit(X, y).kernel_weights_) + 1
+    assert shares[-1] > 0.3
+
+
+def test_labels_without_a_memory_cost_nothing():
+    X, y = xor(6000)
+    assert abs(mistakes(X, y, LATE) - mistakes(X, y, LATE, lag=False)) < 0.01
+
+
+@pytest.mark.parametrize("delay", [1, 20])
+def test_labels_that_come_late_teach_nothing_false(delay):
+    """Scores from before the last `delay` labels, which are learned in blocks."""
+    X, y = xor(6000)
+    y = np.where(np.arange(6000) // 300 % 2, y, 1 - y) if delay == 1 else y
+    wrong = {}
+    for lag in (False, True):
+        model, scores = make(lag=lag).partial_fit(X[:100], y[:100]), []
+        for t in range(100, 6000, delay):
+            scores.append(model.decision_function(X[t : t + delay]))
+            model.partial_fit(X[t : t + delay], y[t : t + delay])
+        wrong[lag] = np.mean((np.concatenate(scores) >= 0)[-2000:] != y[-2000:])
+    print(wrong)
+    assert wrong[True] < wrong[False] + 0.02
+
+
+@pytest.mark.parametrize("C", [2, 3])
+def test_a_block_is_scored_as_its_rows(C):
+    X, y = in_runs(600, C)
+    model = make(memory="32KiB").fit(X[:500], y[:500] % C)
+    block = model.decision_function(X[500:])
+    rows = np.concatenate([model.decision_function(X[i : i + 1]) for i in range(500, 600)])
+    np.testing.assert_array_equal(block, rows)
+
+
+@pytest.mark.parametrize("lag", [None, "yes", 1])
+def test_lag_is_true_or_false(lag):
+    with pytest.raises(ValueError, match="neither True nor False"):
+        make(lag=lag).fit(*xor(10))
 
 
 # ---- probabilities --------------------------------------------------------------------------------------------------

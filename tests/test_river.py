@@ -372,6 +372,24 @@ def test_any_mapping_and_any_number():
     assert state(plain)[:4] == state(other)[:4]
 
 
+def test_missing_values():
+    """None and NaN are what NaN is to the learner; a feature that is not there is 0."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.integers(2, size=200).astype(bool)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    by_row, by_frame, plain = (small(PocketClassifier) for _ in range(3))
+    frame = pd.DataFrame(X, columns=list("abc"))
+    by_frame.learn_many(frame, pd.Series(y))
+    for n, (values, label) in enumerate(zip(X, y, strict=True)):
+        row = dict(zip("abc", values.tolist(), strict=True))
+        plain.learn_one(row, label)
+        lost = [None, pd.NA, float("nan")][n % 3]
+        by_row.learn_one({name: lost if np.isnan(value) else value for name, value in row.items()}, label)
+    assert state(by_row) == state(by_frame) == state(plain)
+    odds = [plain.predict_proba_one({"a": 0.0, "b": lost}) for lost in (None, float("nan"), 0.0)]
+    assert odds[0] == odds[1] != odds[2]
+
+
 # ---- bad rows -------------------------------------------------------------------------------------------------------
 
 BAD = {
@@ -395,6 +413,8 @@ BAD = {
 def test_a_bad_row_changes_nothing(class_, what, started):
     value, message = BAD[what]
     model = small(class_)
+    if what in ("none", "nan", "pandas na") and get_tags(model.learner).input_tags.allow_nan:
+        pytest.skip("to this learner it is a missing value")
     if started:
         taught(model, [{"a": 1.0, "b": 2.0}, {"b": 1.0}], [True, True])
     before = state(copy.deepcopy(model))

@@ -24,7 +24,7 @@ SENTENCES = {
     "wrong size": "wrong number of bytes",
     "foreign": "not a pocketkernel state",
     "newer": "newer version",
-    "other": "other parameters",
+    "other": "different parameters",
     "damaged": "damaged",
 }
 LEARNERS = {

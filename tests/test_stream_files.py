@@ -16,7 +16,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from pocketkernel.stream import StreamError, blocks_of, gather, open_stream, permute
+from pocketkernel.lab.streams import permute
+from pocketkernel.stream import StreamError, blocks_of, gather, open_stream
 
 TEXT = b"".join(b"%d 1:%d 2:0.5\n" % (n % 2, n) for n in range(5000))
 TABLE = b"a,label\n" + b"".join(b"%d,%d\n" % (n, n % 2) for n in range(5000))

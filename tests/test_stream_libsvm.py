@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from pocketkernel.lab.streams import line_of
 from pocketkernel.stream import StreamError, gather, open_stream
 from pocketkernel.stream.errors import Skipped
 from pocketkernel.stream.files import find
-from pocketkernel.stream.libsvm import Libsvm, line_of, width_of
+from pocketkernel.stream.libsvm import Libsvm, width_of
 
 
 def read(text, **options):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from pocketkernel.stream import SCALERS, OnlineMaxAbs, OnlineMinMax, OnlineStandard, blocks_of, gather, scale
+from pocketkernel.lab.streams import scale
+from pocketkernel.stream import SCALERS, OnlineMaxAbs, OnlineMinMax, OnlineStandard, blocks_of, gather
 
 KINDS = list(SCALERS.values())
 

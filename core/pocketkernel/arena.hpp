@@ -1,5 +1,5 @@
-// Hands out pieces of one block of memory, front to back. Over no block it only counts, so that the size of a learner
-// and its layout come from the same lines of code. It never frees and never asks for more.
+// Hands out pieces of one block of memory, front to back. Without a block it only counts, so the size of a learner and
+// its layout come from the same lines of code. It never frees and never allocates more.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ class Arena {
     Arena() = default;  // counts only
     explicit Arena(void* block) : base_(static_cast<unsigned char*>(block)) {}
 
-    // Room for the product of the counts, of zeroed objects of a trivial type, aligned to a pack. Null while counting.
-    // Counts are multiplied here so that no product can wrap around unseen, as it could where std::size_t has 32 bits.
+    // Space for as many zeroed objects of a trivial type as the product of the counts, aligned to a pack. Null while
+    // counting. Counts are multiplied here so that an overflow, as with a 32-bit std::size_t, is detected.
     template <class T, class... Counts>
     T* take(Counts... counts) {
         static_assert(std::is_trivially_copyable<T>::value && std::is_trivially_destructible<T>::value,
@@ -25,13 +25,13 @@ class Arena {
         return reinterpret_cast<T*>(take_bytes(product(sizeof(T), static_cast<std::size_t>(counts)...)));
     }
 
-    // Room for one object of any type, which the caller constructs there.
+    // Space for one object of any type, which the caller constructs there.
     template <class T>
     void* place() {
         return take_bytes(sizeof(T));
     }
 
-    // Bytes taken so far; all there are once a size did not fit std::size_t.
+    // Bytes taken so far; the largest std::size_t if a size has overflowed.
     std::size_t used() const { return used_; }
 
   private:

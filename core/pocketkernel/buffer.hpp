@@ -1,9 +1,9 @@
-// Buffer: up to `capacity` stored rows in order of arrival, and the one pass over them that every learner is made of.
+// Buffer: up to `capacity` stored rows in order of arrival, and the pass over them that every learner uses.
 //
-// Rows sit in tiles of W (the lanes of a pack); in a tile the W values of a column are neighbours:
+// Rows are stored in tiles of W (the lanes of a pack); in a tile the W values of a column are adjacent:
 //   value(row j, column k) = values[((j / W) d + k) W + j % W]
 // so a pass reads memory front to back with one row per lane, and a sparse query reads its own columns only.
-// The values are of type T, or halves of sixteen bits. Rows beyond size() are zero. No coefficients here: those belong
+// The values are of type T, or 16-bit halves. Rows beyond size() are zero. The coefficients are not here: they belong
 // to a Hypothesis.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 POCKETKERNEL_BEGIN
 
-// How a pass reads W neighbours of a tile: as they are, or from halves.
+// How a pass reads W adjacent values of a tile: directly, or from halves.
 template <class T>
 struct FullCells {
     const T* values;
@@ -97,23 +97,23 @@ class Buffer {
     // a Metrics<T, G> for G tiles.
     template <class Visit>
     void for_each_tile(const MetricSet& wanted, const Query<T>& q, std::size_t rows, Visit&& visit) const {
-        // Five tiles at a time hide the latency of the arithmetic and still fit the registers. Each width costs code,
-        // so that what is left takes at most two steps more than it would with all of them.
+        // Five tiles at a time hide the latency of the arithmetic and still fit the registers. Each group size adds
+        // code, so only three exist; the remainder takes at most two steps more than with all sizes.
         std::size_t tile = 0;
         visit_tiles<5>(wanted, q, rows, tile, visit);
         visit_tiles<2>(wanted, q, rows, tile, visit);
         visit_tiles<1>(wanted, q, rows, tile, visit);
     }
 
-    // The oldest row from `tile` on that has this farness for kernel i; there is one.
+    // The oldest row, starting at `tile`, that has this dissimilarity for kernel i; it must exist.
     std::size_t find(const KernelBank<T>& bank, std::size_t i, const Query<T>& q, std::size_t tile,
-                     double farness) const {
+                     double dissimilarity) const {
         for (; tile * W < size(); ++tile) {
             const Metrics<T, 1> m = measure<1>(bank.metrics_of(i), q, size(), tile);
             T lane[W];
-            bank.farness(i, at<1>(m, bank.metric_of(i))[0]).store(lane);
+            bank.dissimilarity(i, at<1>(m, bank.metric_of(i))[0]).store(lane);
             for (std::size_t l = 0; l < m.rows; ++l)
-                if (static_cast<double>(lane[l]) == farness) return tile * W + l;
+                if (static_cast<double>(lane[l]) == dissimilarity) return tile * W + l;
         }
         return 0;
     }
@@ -229,7 +229,7 @@ class Buffer {
     }
 
     // u'v over the query's nonzeros gives both |u - v|^2 = |u|^2 + |v|^2 - 2u'v and the cosine. It is summed in double
-    // precision: the difference of nearly equal norms is what the narrow kernels see.
+    // precision because narrow kernels depend on the difference of nearly equal norms.
     template <class Cells, std::size_t G>
     void sparse_products(const Cells& cells, const MetricSet& wanted, const Query<T>& q, std::size_t tile,
                          Metrics<T, G>& m) const {
@@ -294,22 +294,22 @@ class Buffer {
     RowNorms norms_;
     double limit_ = 0.0;
     HalfFormat format_;
-    T* values_ = nullptr;             // if rows are kept as they are
-    std::int16_t* halves_ = nullptr;  // if they are kept as halves
+    T* values_ = nullptr;             // if rows are stored as T
+    std::int16_t* halves_ = nullptr;  // if rows are stored as halves
     double* norm2_ = nullptr;
     double* norm1_ = nullptr;
     std::uint64_t* size_ = nullptr;
 };
 
-// The stored row nearest to a query, found during the pass: how far it is, and the group of tiles that it is in. Ties
-// go to the oldest. Which row it is, Buffer::find says to those who ask.
+// The stored row nearest to a query, found during the pass: its dissimilarity, and the group of tiles that it is in.
+// Ties go to the oldest. Buffer::find gives the row itself.
 struct Nearest {
-    double farness;
+    double dissimilarity;
     std::size_t tile;
 
     void reset() { *this = {std::numeric_limits<double>::infinity(), 0}; }
     void offer(double least, std::size_t from_tile) {
-        if (least < farness) *this = {least, from_tile};
+        if (least < dissimilarity) *this = {least, from_tile};
     }
 };
 

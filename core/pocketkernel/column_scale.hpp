@@ -34,6 +34,7 @@ template <class T>
 class ColumnScale {
   public:
     static constexpr double window = 65535.0;
+    static constexpr double farthest = 71.0;  // |z_k| is below
     // Values that can be scaled: deviations and sizes are kept in T.
     static constexpr double value_limit = sizeof(T) == sizeof(float) ? 1e36 : 1e70;
 
@@ -90,7 +91,7 @@ class ColumnScale {
     // z of a row of zeros, if rows may be sparse.
     const T* zero() const { return zero_; }
 
-    // Mean |z|^2, the data's own scale.
+    // Mean |z|^2 (of z as the caller weighs its columns), the data's own scale.
     double square() const { return pace_->square; }
     // A row counts at most as 16 usual ones.
     void observe_square(const T* z, std::uint64_t rounds) {
@@ -128,7 +129,8 @@ class ColumnScale {
 
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = within(pace_->square, least_square, 1e10) && within(pace_->running_square, least_square, 1e10);
+        bool good = within(pace_->square, least_square, most_square) &&
+                    within(pace_->running_square, least_square, most_square);
         for (std::size_t k = 0; k < columns_; ++k) {
             T n, unlike;
             part(age()[k], n, unlike);
@@ -145,7 +147,7 @@ class ColumnScale {
   private:
     static constexpr std::size_t figures = 5;
     static constexpr double head_start = 10.0;  // rows for which |z|^2 counts as the number of columns
-    static constexpr double least_square = 1e-3, farthest = 71.0;
+    static constexpr double least_square = 1e-3, most_square = 1e13;
     static constexpr double most_beyond = 1024.0, most_unlike = 48.0;
     static constexpr double least_rows = 32.0;                   // before which there are no tests
     static constexpr double forgetting = -1.0 / (window - 0.5);  // ln(1 - 1 / window), nearly

@@ -1,4 +1,4 @@
-// What a learner is built from: plain numbers, the same struct for every learner; each reads its own fields.
+// The configuration of a learner: plain numbers, one struct for all learners; each reads only its own fields.
 //
 // These types are shared by all levels. A parameter is declared twice in this file and nowhere else: as a field of
 // Config, and by name in `for_each_parameter`, from which the digest, the binding and Python take it.
@@ -16,7 +16,7 @@ inline constexpr const char* removal_names[] = {"half", "restart", "oldest"};
 enum class Storage : std::uint32_t { full, float16, bfloat16 };
 inline constexpr const char* storage_names[] = {"full", "float16", "bfloat16"};
 
-// A kernel: its family and up to two numbers, which its own file explains.
+// A kernel: its family and up to two numbers, which are explained in the kernel's own file.
 struct KernelSpec {
     KernelSpec() = default;
     constexpr KernelSpec(Family family_, double parameter_, std::uint32_t order_ = 1)
@@ -48,13 +48,13 @@ struct Config {
     std::uint64_t seed = 0;
 };
 
-// Bounds of what a saved state may hold, far beyond what any stream leads to: counts stay whole numbers in double
-// precision, and sums of anything below the limit stay finite.
+// Limits for numbers in a saved state, far beyond what any stream can produce: counts stay exact in double precision,
+// and sums of numbers below the limit stay finite.
 inline constexpr std::uint64_t most_rounds = std::uint64_t(1) << 53;
 inline constexpr double state_limit = 1e200;
 
 // Calls f(name, field) for every parameter that is a number, in the order in which they enter the digest. The seed is
-// not among them: it decides no layout, and the state holds what became of it.
+// not one of them: it does not affect the layout, and the state contains the random generator.
 template <class C, class F>
 constexpr void for_each_size(C& config, F&& f) {
     f("features", config.features);

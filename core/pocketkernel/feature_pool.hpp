@@ -97,16 +97,42 @@ class FeaturePool {
 
     // theta_ir -= steps[iR + r] times the waves, at the angles that `evaluate` kept.
     void step(const double* steps) {
+        for (std::size_t tile = 0; tile < tiles_; ++tile)
+            step_tile(tile, Wave(Pack<T>::load(angles_ + tile * W)), steps);
+    }
+
+    // The same; and in the place of the angles go the slopes of sum_ir weight(i, r) f_ir in the projections w_j'z, as
+    // they were before the step.
+    template <class InverseWidth, class Weight>
+    void step(const double* steps, InverseWidth&& inverse_width, Weight&& weight) {
         for (std::size_t tile = 0; tile < tiles_; ++tile) {
+            const std::size_t i = owner_[tile];
+            const double per_step = inverse_width(i) / per_unit;
             const Wave wave(Pack<T>::load(angles_ + tile * W));
+            Pack<T> slope(T(0));
             for (std::size_t r = 0; r < functions_; ++r) {
-                T* a = theta(tile, r);
-                for (std::size_t n = 0; n < waves; ++n) {
-                    const Pack<T> down(static_cast<T>(steps[(owner_[tile] + n / 2) * functions_ + r]));
-                    (Pack<T>::load(a + n * W) - down * wave.of[n]).store(a + n * W);
-                }
+                const T* a = theta(tile, r);
+                const Pack<T> own(static_cast<T>(per_step * weight(i, r)));
+                const Pack<T> next(static_cast<T>(2.0 * per_step * weight(i + 1, r)));
+                slope += own * (Pack<T>::load(a + W) * wave.of[0] - Pack<T>::load(a) * wave.of[1]) +
+                         next * (Pack<T>::load(a + 3 * W) * wave.of[2] - Pack<T>::load(a + 2 * W) * wave.of[3]);
             }
+            slope.store(angles_ + tile * W);
+            step_tile(tile, wave, steps);
         }
+    }
+
+    // The slopes in N columns from k on, after that.
+    template <std::size_t N>
+    void slopes(std::size_t k, T* out) const {
+        Pack<T> total[N];
+        for (Pack<T>& one : total) one = Pack<T>(T(0));
+        for (std::size_t tile = 0; tile < tiles_; ++tile) {
+            const Pack<T> slope = Pack<T>::load(angles_ + tile * W);
+            const std::int8_t* w = frequencies_ + (tile * features_ + k) * W;
+            for (std::size_t n = 0; n < N; ++n) total[n] += slope * from_bytes<T>(w + n * W);
+        }
+        for (std::size_t n = 0; n < N; ++n) out[n] = static_cast<T>(sum(total[n]));
     }
 
     // |f_i|^2, the sum of the squared theta.
@@ -122,9 +148,9 @@ class FeaturePool {
         return total;
     }
 
-    // Coefficients far below what overflows, projections of a row of zeros within what |z| <= 71 can give.
-    bool valid(std::size_t owners) const {
-        const double farthest = 128.0 * 71.0 * static_cast<double>(features_);
+    // Coefficients far below what overflows, projections of a row of zeros within what |z_k| <= `most` can give.
+    bool valid(std::size_t owners, double most = 71.0) const {
+        const double farthest = 128.0 * most * static_cast<double>(features_);
         bool good = true;
         for (std::size_t tile = 0; tile < tiles_; ++tile) good = good && owner_[tile] >= 1 && owner_[tile] <= owners;
         for (std::size_t n = 0; n < tiles_ * functions_ * waves * W; ++n)
@@ -146,6 +172,16 @@ class FeaturePool {
             of[3] = twice * of[0];
         }
     };
+
+    POCKETKERNEL_INLINE void step_tile(std::size_t tile, const Wave& wave, const double* steps) {
+        for (std::size_t r = 0; r < functions_; ++r) {
+            T* a = theta(tile, r);
+            for (std::size_t n = 0; n < waves; ++n) {
+                const Pack<T> down(static_cast<T>(steps[(owner_[tile] + n / 2) * functions_ + r]));
+                (Pack<T>::load(a + n * W) - down * wave.of[n]).store(a + n * W);
+            }
+        }
+    }
 
     T* theta(std::size_t tile, std::size_t r) { return theta_ + (tile * functions_ + r) * waves * W; }
     const T* theta(std::size_t tile, std::size_t r) const { return theta_ + (tile * functions_ + r) * waves * W; }

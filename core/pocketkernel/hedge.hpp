@@ -19,7 +19,7 @@ class Hedge {
           squares_(arena.take<double>(1)),
           root_2_ln_K_(std::sqrt(2.0 * logarithm(static_cast<double>(experts)))) {}
 
-    // Lanes beyond the experts cost infinitely much and weigh nothing.
+    // Lanes beyond the experts have infinite cost and weight 0.
     void reset() {
         for (std::size_t i = 0; i < padded<double>(experts_); ++i) {
             costs_[i] = i < experts_ ? 0.0 : std::numeric_limits<double>::infinity();
@@ -62,7 +62,7 @@ class Hedge {
             (Pack<double>::load(weights_ + i) * share).store(weights_ + i);
     }
 
-    // M-OMD-S and LKMBooks charge the linearised loss, moved so that the best kernel pays nothing.
+    // M-OMD-S and LKMBooks charge the linearised loss, shifted so that the cost of the best kernel is 0.
     template <class V>
     static POCKETKERNEL_INLINE V linearised_cost(double g, const V& score, double least, double most) {
         return V(g) * (score - V(g > 0.0 ? least : most));

@@ -1,8 +1,8 @@
 // Hypothesis: f = scale * sum_j a_j kappa(x_j, .), with its squared RKHS norm kept up to date.
 //
-// Projection onto the ball of radius U changes the scale only, not the coefficients; when the scale has become small
-// it is folded into them. Here: the numbers that go with a function, and the coefficient vectors over a buffer.
-// Not here: the rows, and any kernel.
+// Projection onto the ball of radius U changes only the scale, not the coefficients; when the scale has become small
+// it is multiplied into them. This file has the numbers of a function and the coefficient vectors over a buffer; it has
+// no rows and no kernels.
 #pragma once
 
 #include "arena.hpp"
@@ -13,7 +13,7 @@ struct Hypothesis {
     double scale;
     double norm2;  // |f|^2
 
-    // f <- f U / |f| if |f| > U. Answers the factor that f was multiplied by.
+    // f <- f U / |f| if |f| > U. Returns the factor that f was multiplied by.
     double project(double U) {
         if (norm2 <= U * U) return 1.0;
         const double factor = U / std::sqrt(norm2);
@@ -25,7 +25,7 @@ struct Hypothesis {
     bool wants_folding() const { return scale < 0x1p-16; }
 };
 
-// No learner that works comes near it; what is beyond could make a sum of such numbers infinite.
+// Far beyond the numbers of any working learner; sums of larger numbers could become infinite.
 template <class T>
 constexpr double coefficient_limit() {
     return sizeof(T) == sizeof(float) ? 1e30 : 1e70;
@@ -43,7 +43,7 @@ class Coefficients {
     const T* of(std::size_t i) const { return values_ + i * stride_; }
     Pack<T> pack(std::size_t i, std::size_t tile) const { return Pack<T>::load(of(i) + tile * lanes_of<T>); }
 
-    // Forgets entries first .. first + count - 1 of `size` in function i; the others keep their order.
+    // Removes entries first .. first + count - 1 of `size` in function i; the others keep their order.
     void erase(std::size_t i, std::size_t first, std::size_t count, std::size_t size) {
         T* a = of(i);
         for (std::size_t j = first; j < size; ++j) a[j] = j + count < size ? a[j + count] : T(0);
@@ -59,7 +59,7 @@ class Coefficients {
         for (std::size_t i = 0; i < functions_; ++i) std::memset(of(i), 0, padded<T>(size) * sizeof(T));
     }
 
-    // Whether all are numbers of which sums over any buffer stay finite.
+    // Whether all are finite and small enough that sums over any buffer stay finite.
     bool finite(double most = coefficient_limit<T>()) const {
         for (std::size_t n = 0; n < functions_ * stride_; ++n)
             if (!(static_cast<double>(absolute(values_[n])) <= most)) return false;

@@ -1,15 +1,15 @@
 // The instruction-set level that this translation unit is compiled for.
 //
-// All code of the core lives in an inline namespace named after its level, so that a program may link the same
-// headers compiled several times with different flags and choose one at run time: no function of one level can be
-// taken by the linker for that of another. Define POCKETKERNEL_SCALAR to get the plain scalar path.
+// All code of the core is in an inline namespace named after its level, so that a program can link the same headers
+// compiled several times with different flags and choose one at run time: the linker cannot mistake a function of one
+// level for that of another. Define POCKETKERNEL_SCALAR to get the plain scalar path.
 // Every level gives the same bits; this needs -ffp-contract=off and forbids -ffast-math.
 #pragma once
 
 #include <cfloat>
 
-// What compilers tell about their flags. GCC does not tell -ffp-contract: where the machine has fused multiply-add, it
-// is for the build to say -ffp-contract=off; clang is told here.
+// Checks of the compiler flags. GCC has no macro for -ffp-contract, so the build must pass -ffp-contract=off where the
+// machine has fused multiply-add; for clang a pragma below does it.
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
 #error "pocketkernel gives the same bits on every machine: compile it without -ffast-math and -ffinite-math-only"
@@ -33,7 +33,7 @@ static_assert(FLT_EVAL_METHOD == 0, "pocketkernel needs float and double arithme
 #define POCKETKERNEL_REGISTER_BYTES 0
 #endif
 
-// For what is too small to be worth a call; compilers judge functions on packs to be larger than they are.
+// For functions that are too small to be worth a call; compilers overestimate the size of functions on packs.
 #if defined(__GNUC__)
 #define POCKETKERNEL_INLINE inline __attribute__((always_inline))
 #else

@@ -1,7 +1,7 @@
 // Elementary functions: exp, 1 - exp, log, log1p, sine and cosine, and integer powers.
 //
-// They are ours, not the C library's, so that the same input gives the same bits on every machine and level. Each is
-// written once for a number or a Pack (V). Accuracy is within 2 units in the last place (tests compare with mpmath).
+// They replace the C library's so that the same input gives the same bits on every machine and level. Each is written
+// once for a number or a Pack (V). Accuracy is within 2 units in the last place (tests compare with mpmath).
 // Polynomials are Chebyshev fits on the reduced range. This file sets no errno and raises nothing.
 #pragma once
 
@@ -65,7 +65,7 @@ struct MathConstants<float> {
     static constexpr float cosine_fit[] = {0x1.555554p-5f, -0x1.6c12d0p-10f, 0x1.9bd786p-16f};
 };
 
-// c[0] + c[1] x + ..., even and odd powers apart so that the two halves can run side by side.
+// c[0] + c[1] x + ..., with even and odd powers separate so that the two halves can run in parallel.
 template <class V, class T, std::size_t N>
 POCKETKERNEL_INLINE V polynomial(const V& x, const T (&c)[N]) {
     const V z = x * x;
@@ -130,15 +130,14 @@ inline double logarithm(double x) {
     return n * ln2_high + (twice_atanh((mantissa - 1.0) / (mantissa + 1.0)) + n * ln2_low);
 }
 
-// ln(1 + e) for 0 <= e <= 1; from sqrt(2) - 1 on as ln 2 + ln((1 + e) / 2). No branch: neither case is rare.
+// ln(1 + e) for 0 <= e <= 1; for e >= sqrt(2) - 1 as ln 2 + ln((1 + e) / 2). No branch: neither case is rare.
 inline double log_one_plus(double e) {
     const bool upper = e >= 0.41421356237309503;
     const double s = (e - select(upper, 1.0, 0.0)) / (e + select(upper, 3.0, 2.0));
     return select(upper, 0x1.62e42fefa39efp-1, 0.0) + twice_atanh(s);
 }
 
-// Cosine and sine of an angle in radians. Beyond angle_limit an angle has no digits left to tell its phase: it counts
-// as 0.
+// Cosine and sine of an angle in radians. An angle beyond angle_limit has no digits left for its phase and counts as 0.
 template <class V>
 POCKETKERNEL_INLINE void cosine_sine(const V& angle, V& cosine, V& sine) {
     using T = Element<V>;
@@ -151,7 +150,8 @@ POCKETKERNEL_INLINE void cosine_sine(const V& angle, V& cosine, V& sine) {
     const V z = r * r;
     const V s = r + r * (z * polynomial(z, C::sine_fit));
     const V c = (V(T(1)) - z * V(T(0.5))) + z * z * polynomial(z, C::cosine_fit);
-    // The last two bits of the rounded quotient are the quadrant: odd ones swap, the signs follow.
+    // The last two bits of the rounded quotient are the quadrant: odd quadrants swap sine and cosine, then signs
+    // follow.
     constexpr int top = static_cast<int>(sizeof(T)) * 8 - 1;
     const B quadrant = bit_cast<B>(shifted);
     const B odd = quadrant & B(1);
@@ -164,7 +164,7 @@ POCKETKERNEL_INLINE void cosine_sine(const V& angle, V& cosine, V& sine) {
     sine = bit_cast<V>((s_bits ^ flip) ^ sine_sign);
 }
 
-// q up to `most` with to = 2^q from, or -1. Numbers such as 0.1, 0.2, 0.4 may be off by a rounding.
+// q up to `most` with to = 2^q from, or -1. Numbers such as 0.1, 0.2, 0.4 may have rounding errors.
 inline int doublings(double from, double to, int most) {
     int q = 0;
     for (; from < to * 0.75 && q <= most; ++q) from *= 2.0;

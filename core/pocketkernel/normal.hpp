@@ -1,4 +1,4 @@
-// Normal numbers from uniform ones, two from two (Box & Muller).
+// Two normal random numbers from two uniform ones (Box & Muller).
 #pragma once
 
 #include "math.hpp"

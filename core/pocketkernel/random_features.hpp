@@ -2,8 +2,9 @@
 //
 //   z_i(x) = (cos(w_j'x / sigma_i), sin(w_j'x / sigma_i))_j / sqrt(D)        w_j ~ N(0, I_d)
 //
-// Frequencies sit in tiles like a Buffer's rows. Widths in ratio 2^m need one cosine and sine per frequency for all
-// kernels (the widest), the others come by doubling the angle; that doubles errors, so it is done at most 10 times.
+// Frequencies are stored in tiles like the rows of a Buffer. Widths in ratio 2^m need only one cosine and sine per
+// frequency (for the widest kernel); the others follow by doubling the angle. That doubles errors, so it is done at
+// most 10 times.
 #pragma once
 
 #include "kernels/bank.hpp"
@@ -39,7 +40,7 @@ class RandomFeatures {
         }
     }
 
-    // Draws the frequencies, one after the other.
+    // Draws the frequencies in order.
     void draw(Rng& rng) {
         Normal normal(rng);
         for (std::size_t j = 0; j < frequencies_; ++j)
@@ -52,7 +53,7 @@ class RandomFeatures {
         return static_cast<double>(values_[((j / W) * features_ + k) * W + j % W]);
     }
 
-    // w_j'x for the frequencies of a tile. Zeros add nothing, so sparse and dense rows agree.
+    // w_j'x for the frequencies of a tile. Zeros do not contribute, so sparse and dense rows agree.
     Pack<T> project(const Query<T>& x, std::size_t tile) const {
         Pack<T> product(T(0));
         const T* w = values_ + tile * features_ * W;
@@ -96,7 +97,7 @@ class RandomFeatures {
     struct Link {
         std::size_t kernel;
         double width;
-        int doublings;  // of the angle before; or `fresh`
+        int doublings;  // of the previous angle; or `fresh`
     };
 
     void turn(std::size_t n, const Pack<T>& projection, Pack<T>& cosine, Pack<T>& sine) const {

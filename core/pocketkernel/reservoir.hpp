@@ -1,6 +1,6 @@
-// Reservoir: M examples drawn uniformly from all rounds so far (Vitter 1985), as places in an archive.
+// Reservoir: M examples drawn uniformly from all rounds so far (Vitter 1985), as positions in an archive.
 //
-// Only the choice is here; the rows live in the archive's Buffer, whose places the owner reports.
+// This file only chooses; the rows are in the archive's Buffer, and its owner reports their positions.
 #pragma once
 
 #include "arena.hpp"
@@ -36,7 +36,7 @@ class Reservoir {
         if (slot == size()) ++*used_;
     }
 
-    // An archived example left; those behind it moved up by one.
+    // An archived example was removed; those after it moved up by one.
     void archive_dropped(std::size_t dropped) {
         for (std::size_t v = 0; v < size(); ++v) place_[v] -= place_[v] > dropped;
     }

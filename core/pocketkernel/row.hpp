@@ -1,11 +1,11 @@
-// Row: one row as the caller has it. Query: the same row as the passes want it.
+// Row: one row in the caller's format. Query: the same row in the format of the passes.
 //
-// A row with few nonzeros is handled through them alone, at a cost that grows with their number instead of d; the
-// choice depends on the row's values, never on how it was handed in, so dense and CSR input give the same bits.
+// For a row with few nonzeros only these are processed, at a cost that grows with their number instead of d. The choice
+// depends on the row's values, never on the input format, so dense and CSR input give the same bits.
 //
-// The caller may change a row while it is read: another thread refills the array. Values and columns are therefore
-// copied once and judged on the copy; no store depends on a count or a column that was checked elsewhere. Numbers that
-// slip in that way may spoil answers, never memory.
+// The caller may change a row while it is read, because another thread may refill the array. Values and columns are
+// therefore copied once and checked on the copy; no write depends on a count or a column that was checked elsewhere. A
+// change at the wrong moment can make scores wrong but cannot corrupt memory.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,8 @@ double value_limit(Storage storage) {
     return sizeof(T) == sizeof(float) ? 1e18 : 1e70;
 }
 
-// Whether a row's values can be learned from: finite and within the limit, or NaN if a learner takes that as missing.
-// `fault` is the place of the first that is not.
+// Whether a row's values can be learned: finite and within the limit, or NaN if a learner accepts it as missing.
+// `fault` is the position of the first that is not.
 template <bool Missing = false, class U>
 [[nodiscard]] inline Status check_values(const U* values, std::size_t n, double limit, std::size_t& fault) {
     const auto is_good = [&](double value) { return absolute(value) <= limit || (Missing && value != value); };
@@ -53,7 +53,7 @@ template <bool Missing = false, class U>
         value = static_cast<double>(values[fault]);
         if (!is_good(value)) break;
     }
-    if (fault == n) return Status::ok;  // the caller has mended it meanwhile
+    if (fault == n) return Status::ok;  // the caller has changed it in the meantime
     if (value - value != 0.0) return Status::value_not_finite;
     return limit < 1e18 ? Status::value_beyond_float16 : Status::value_too_large;
 }
@@ -62,13 +62,14 @@ template <class T>
 struct Query {
     bool sparse = false;
     const T* dense = nullptr;   // d values, if not sparse
-    const T* values = nullptr;  // the nonzero ones, if sparse
+    const T* values = nullptr;  // the nonzero values, if sparse
     const std::int32_t* columns = nullptr;
     std::size_t nonzeros = 0;
     double norm2 = 0.0, norm1 = 0.0;  // |x|^2 and |x|_1, where RowNorms asks for them
 };
 
-// Below this width a sparse row gains nothing; from it on, rows with at most a quarter nonzeros count as sparse.
+// Below this width sparse rows are not faster; from this width on, rows with at most a quarter nonzeros count as
+// sparse.
 inline constexpr std::size_t sparse_from_width = 16;
 
 // Which norms of a row its metrics need: |x|^2 for cosines and for sparse rows, |x|_1 for L1 distances of sparse rows.
@@ -122,7 +123,7 @@ class QueryScratch {
         return finish(q);
     }
 
-    // Nonzeros are kept as long as there is room; with one too many the row is a dense one.
+    // Nonzeros are kept while there is room; if there are more, the row is handled as dense.
     template <class U>
     Query<T> read_sparse(const Row<U>& row) {
         Query<T> q;
@@ -132,7 +133,7 @@ class QueryScratch {
             const std::int32_t column = read_once(row.columns + n);
             const T value = element(row.values[n]);
             if (value == T(0) || static_cast<std::size_t>(column) >= features_)
-                continue;  // a negative one is huge there
+                continue;  // a negative column is huge as unsigned
             if (q.sparse && !keep(q, column, value)) {
                 q.sparse = false;
                 q.nonzeros = 0;
@@ -144,7 +145,7 @@ class QueryScratch {
         return finish(q);
     }
 
-    // Rounded as the buffer will hold it. Adding 0 makes 0 of -0, which otherwise would be another row in its bytes.
+    // Rounded as the buffer stores it. Adding 0 turns -0 into 0; otherwise equal rows would have different bytes.
     template <class U>
     T element(U value) const {
         if constexpr (std::is_same<T, float>::value)

@@ -1,7 +1,7 @@
-// Pack<E>: 64 bytes of equal elements, the unit in which everything long is computed.
+// Pack<E>: 64 bytes of elements of one type, the unit of all vector computations.
 //
-// A pack always has the same number of lanes (16 floats or 8 doubles); the level only decides in how many registers
-// they sit. A sum over a long array is kept as one partial sum per lane and folded by `sum` in a fixed order, so
+// A pack always has the same number of lanes (16 floats or 8 doubles); the level only decides how many registers they
+// occupy. A sum over a long array is kept as one partial sum per lane and added up by `sum` in a fixed order, so
 // results do not depend on the level. No fused multiply-add is used. This file has no loops over data.
 #pragma once
 
@@ -69,7 +69,7 @@ struct alignas(pack_bytes) Pack {
 template <class E>
 inline constexpr std::size_t lanes_of = Pack<E>::width;
 
-// How many packs hold n elements, and how many elements those packs have room for.
+// How many packs hold n elements, and how many elements fit into those packs.
 template <class E>
 constexpr std::size_t packs_for(std::size_t n) {
     return (n + lanes_of<E> - 1) / lanes_of<E>;
@@ -124,7 +124,7 @@ POCKETKERNEL_INLINE E shift_left(E a, int n) {
     return static_cast<E>(a << n);
 }
 
-// A mask is a comparison's answer, lane by lane; only `select` reads it.
+// A mask is the result of a comparison, lane by lane; only `select` reads it.
 template <class T>
 struct Mask {
     using Register = decltype(typename Pack<T>::Register{} < typename Pack<T>::Register{});
@@ -153,7 +153,7 @@ POCKETKERNEL_INLINE T select(bool m, T yes, T no) {
     return m ? yes : no;
 }
 
-// The smaller and the larger of two; where lanes are equal or unordered both answer b, at every level.
+// The smaller and the larger of two; where lanes are equal or unordered both return b, at every level.
 template <class V>
 POCKETKERNEL_INLINE V smaller(const V& a, const V& b) {
     return select(a < b, a, b);
@@ -163,7 +163,7 @@ POCKETKERNEL_INLINE V larger(const V& a, const V& b) {
     return select(b < a, a, b);
 }
 #if defined(__AVX2__) && !defined(__clang__)
-// The instructions of that meaning, which GCC does not find by itself.
+// The matching instructions, which GCC does not find by itself.
 #define POCKETKERNEL_NATIVE(name, T, instruction) \
     template <> \
     POCKETKERNEL_INLINE Pack<T> name(const Pack<T>& a, const Pack<T>& b) { \
@@ -228,7 +228,7 @@ typedef float Half __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES / 2)))
 
 POCKETKERNEL_INLINE Pack<double>::Register widen_half(const Half& half) {
 #if defined(__AVX2__) && !defined(__clang__)
-    return __builtin_ia32_cvtps2pd256(half);  // GCC makes three instructions of __builtin_convertvector here
+    return __builtin_ia32_cvtps2pd256(half);  // GCC compiles __builtin_convertvector to three instructions here
 #else
     return __builtin_convertvector(half, Pack<double>::Register);
 #endif
@@ -271,11 +271,11 @@ POCKETKERNEL_INLINE Pack<float> narrow(const Wide<float>& a) {
 #endif
 
 #if POCKETKERNEL_REGISTER_BYTES > 0
-// As many whole numbers of 4 bytes as a register has elements.
+// As many 4-byte integers as a register has elements.
 template <class Small, class Large>
 POCKETKERNEL_INLINE Large widen_bytes(const std::int8_t* from) {
 #if defined(__AVX2__) && !defined(__clang__)
-    // GCC makes many instructions of __builtin_convertvector here.
+    // GCC compiles __builtin_convertvector to many instructions here.
     typedef char Bytes __attribute__((vector_size(16)));
     typedef long long Words __attribute__((vector_size(16)));
     std::uint64_t word = 0;
@@ -307,7 +307,7 @@ struct WholeNumbers<double> {
 };
 #endif
 
-// A pack of small whole numbers.
+// A pack of small integers.
 template <class T>
 POCKETKERNEL_INLINE Pack<T> from_bytes(const std::int8_t* from) {
     Pack<T> p;

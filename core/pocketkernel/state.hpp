@@ -1,8 +1,8 @@
-// The bytes of a learner's state: a header of fixed size, then its arrays as they lie in memory.
+// The bytes of a learner's state: a header of fixed size, then its arrays as they are in memory.
 //
-// The size is a function of the configuration alone. The header tells a foreign, newer, other or damaged state from a
-// good one before anything is read. Numbers are written as the machine holds them; on one of the other byte
-// order the magic number reads wrongly and the state is foreign. Layout is the same at every level.
+// The size depends only on the configuration. The header identifies states that are foreign, newer, of another model or
+// damaged before anything is read. Numbers are written in the machine's byte order; on a machine with the other byte
+// order the magic number does not match and the state is foreign. The layout is the same at every level.
 #pragma once
 
 #include "config.hpp"
@@ -22,8 +22,8 @@ struct StateHeader {
     std::uint64_t checksum;  // of the payload
 };
 
-// Whether S has the same bytes on every machine, as what is written with the state must: no gaps that depend on how a
-// compiler aligns.
+// Whether S has the same bytes on every machine, which everything in the state must: no padding that depends on the
+// compiler's alignment.
 template <class S, std::size_t Bytes>
 inline constexpr bool part_of_state = sizeof(S) == Bytes && alignof(S) <= 8 && std::is_trivially_copyable<S>::value;
 static_assert(part_of_state<StateHeader, 32>);
@@ -52,8 +52,8 @@ class Digest {
     std::uint64_t hash_ = 0xcbf29ce484222325ULL;
 };
 
-// Everything that decides the layout or the course of a run, but for the seed: that is in the state itself. A learner
-// whose numbers change their meaning gets another revision.
+// Everything that determines the layout or the results of a run, except the seed, which is in the state itself. If the
+// numbers of a learner change their meaning, its revision is increased.
 inline std::uint64_t model_digest(const char* learner, std::size_t element_size, const Config& c,
                                   std::uint32_t revision = 1) {
     Digest digest;

@@ -1,6 +1,6 @@
-// What can be wrong, as values: one list of codes, each with the parameter it is about and a sentence.
+// Errors as values: one list of codes, each with a parameter and a sentence.
 //
-// `subject` names the Config field (or the input) at fault; read together as "budget=1 is too small: ...".
+// `subject` names the invalid Config field or input; both are read together as "budget=1 is too small: ...".
 #pragma once
 
 namespace pocketkernel {
@@ -54,7 +54,7 @@ struct StatusText {
         case Status::ok: return {"", "is fine"};
         case Status::features_out_of_range: return {"n_features", "is out of range: a row has 1 to 1,000,000 columns"};
         case Status::classes_out_of_range:
-            return {"classes", "is out of range: this learner tells exactly 2 apart, the multiclass one 2 to 10,000"};
+            return {"classes", "is out of range: this learner supports exactly 2, multiclass learners 2 to 10,000"};
         case Status::budget_out_of_range:
             return {"budget", "is out of range: it is a number of rows from 1 to 10,000,000"};
         case Status::budget_too_small: return {"budget", "is too small: halving needs at least 2 examples"};
@@ -69,13 +69,13 @@ struct StatusText {
             return {"loss",
                     "has no constants G1, G2 with |l'| <= G1 and |l'| <= G2 l, which this learner needs: "
                     "use 'logistic' or 'smooth_hinge'"};
-        case Status::loss_not_logistic: return {"loss", "is unknown to the multiclass learner: it has 'logistic' only"};
+        case Status::loss_not_logistic: return {"loss", "is not supported by multiclass learners: use 'logistic'"};
         case Status::kernels_not_gaussian:
-            return {"kernels", "has a kernel that is not Gaussian: random features stand for Gaussian kernels only"};
+            return {"kernels", "has a kernel that is not Gaussian: random features support only Gaussian kernels"};
         case Status::kernels_not_halving:
             return {
                 "kernels",
-                "does not suit this learner: it has a linear kernel, then Gaussians, each half as wide as the last"};
+                "is not supported by this learner: use a linear kernel, then Gaussians, each half as wide as the last"};
         case Status::step_not_positive: return {"step", "is out of range: use a positive number up to 1e12"};
         case Status::norm_bound_not_positive:
             return {"norm_bound", "is out of range: use a positive number up to 1e12"};
@@ -86,36 +86,40 @@ struct StatusText {
         case Status::nu_out_of_range: return {"nu", "is out of range: use a number between 0 and 1, both excluded"};
         case Status::rate_not_positive: return {"rate", "is out of range: use a positive number up to 1e6"};
         case Status::regularization_out_of_range:
-            return {"regularization",
-                    "is out of range: use a number from 0 up to 1/rate, excluded, so that every step shrinks"};
+            return {"regularization", "is out of range: use a number from 0 (included) to 1/rate (excluded)"};
         case Status::storage_unsuited:
-            return {"storage", "is for learners that store rows and compute in float32: use dtype='float32'"};
+            return {"storage", "is supported only by learners that store rows, and only with dtype='float32'"};
         case Status::value_not_finite:
             return {"X", "contains NaN or infinity: impute or drop such rows before they reach the learner"};
         case Status::value_too_large:
-            return {"X",
-                    "has a value whose square would overflow (beyond 1e18 in float32, 1e36 in PocketClassifier's, "
-                    "1e70 in float64): rescale the column"};
+            return {
+                "X",
+                "has a value whose square would overflow (beyond 1e18 in float32, 1e36 for PocketClassifier, 1e70 in "
+                "float64): rescale the column"};
         case Status::value_beyond_float16:
             return {"X",
                     "has a value beyond 65504, the largest that float16 can hold: rescale the column or use "
                     "storage='bfloat16'"};
         case Status::columns_not_canonical:
-            return {"X", "has sparse column indices that are out of range, unsorted or repeated within a row"};
-        case Status::label_unknown: return {"y", "has a label outside the known classes"};
+            return {"X",
+                    "has sparse column indices that are out of range, unsorted or repeated within a row: call "
+                    "sum_duplicates()"};
+        case Status::label_unknown: return {"y", "has a label that is not one of the known classes"};
         case Status::weight_out_of_range:
             return {"sample_weight", "has a weight that is negative, not finite or beyond 1e9"};
         case Status::state_wrong_size:
-            return {"state", "has the wrong number of bytes for this model: it is truncated or of another model"};
+            return {"state",
+                    "has the wrong number of bytes for this model: it is truncated or belongs to another model"};
         case Status::state_foreign: return {"state", "is not a pocketkernel state"};
         case Status::state_newer:
             return {"state", "was written by a newer version of pocketkernel: update the library"};
         case Status::state_older:
             return {"state",
                     "was written by an earlier version of pocketkernel, in which this learner worked differently: "
-                    "learn again, or use that version"};
-        case Status::state_other_model: return {"state", "belongs to a model with other parameters"};
-        case Status::state_damaged: return {"state", "is damaged: its checksum or its contents are impossible"};
+                    "train the model again, or use that version"};
+        case Status::state_other_model: return {"state", "belongs to a model with different parameters"};
+        case Status::state_damaged:
+            return {"state", "is damaged: its checksum is wrong or its contents are impossible"};
     }
     return {"", "is unknown"};
 }

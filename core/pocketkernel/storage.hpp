@@ -1,5 +1,5 @@
-// The two formats of sixteen bits that a buffer can hold its rows in: float16 (10 bits of fraction, up to 65504) and
-// bfloat16 (7 bits of fraction, the range of float32). Arithmetic stays in float32.
+// The two 16-bit formats in which a buffer can store its rows: float16 (10 bits of fraction, up to 65504) and bfloat16
+// (7 bits of fraction, the range of float32). Arithmetic stays in float32.
 //
 // Both are read in the same four steps (widen with the sign, shift, mask, multiply by a power of two), so one loop
 // serves both; every step is exact. A number is rounded to the nearest when it arrives, ties to even.
@@ -18,7 +18,7 @@ class HalfFormat {
         if (storage == Storage::bfloat16) *this = HalfFormat(16, 0xffffffffU, 1.0f);
     }
 
-    // Whether this is a format at all; else rows are kept as they are.
+    // Whether this is a 16-bit format; otherwise rows are stored as T.
     explicit operator bool() const { return shift_ > 0; }
 
     float decode(std::int16_t half) const {
@@ -34,7 +34,7 @@ class HalfFormat {
         if (factor_ == 1.0f) {
             half = nearest(magnitude);
         } else if (magnitude < 0x38800000U) {
-            // Below 2^-14 float16 counts in steps of 2^-24; adding and taking away 2^52 rounds to a whole number.
+            // Below 2^-14 float16 has steps of 2^-24; adding and subtracting 2^52 rounds to an integer.
             const double steps = static_cast<double>(bit_cast<float>(magnitude)) * 0x1p24;
             half = static_cast<std::uint32_t>((steps + 0x1p52) - 0x1p52);
         } else {
@@ -45,7 +45,7 @@ class HalfFormat {
 
     float rounded(float x) const { return decode(encode(x)); }
 
-    // Sixteen neighbours at once.
+    // Sixteen adjacent values at once.
     POCKETKERNEL_INLINE Pack<float> decode_pack(const std::int16_t* from) const {
         Pack<float> p;
         constexpr std::size_t n = RegisterOf<float>::lanes;

@@ -5,8 +5,10 @@ import os
 import secrets
 import shutil
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 
 def read_file(path: str | os.PathLike[str], most: int) -> bytes:
@@ -25,7 +27,14 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Put the data in the place of the file, all of it or, if anything fails, none.
+    """Put the data in the place of the file, all of it or, if anything fails, none."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of another at the end; if anything fails, that stays as it was.
 
     If only the last step fails, which makes the file outlast a loss of power, the file is there and OSError is raised.
     """
@@ -39,7 +48,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     temporary = target.parent / f".pocketkernel-{secrets.token_hex(8)}.tmp"
     try:
         with open(temporary, "xb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

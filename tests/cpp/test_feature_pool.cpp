@@ -60,6 +60,8 @@ void follows_the_formula(double tolerance) {
         const Pack<T>* sums = pooled.evaluate();
         double steps[K * R];
         for (double& step : steps) step = rng.uniform() - 0.5;
+        double slopes[d] = {};  // of sum_ir (i - 2 + r) f_ir in the columns
+        const auto weight = [](std::size_t i, std::size_t r) { return static_cast<double>(i + r) - 2.0; };
         for (std::size_t i = 0; i < K; ++i)
             for (std::size_t r = 0; r < R; ++r) {
                 double f = 0.0;
@@ -69,13 +71,27 @@ void follows_the_formula(double tolerance) {
                     const double a = pooled.angle(j, i);  // half the width is twice the angle
                     double* on = theta[i][r][j];
                     f += on[0] * std::cos(a) + on[1] * std::sin(a);
+                    const double slope = weight(i, r) * (on[1] * std::cos(a) - on[0] * std::sin(a));
+                    for (std::size_t k = 0; k < d; ++k)
+                        slopes[k] += slope * pooled.pool.frequency(j, k) * pooled.inverse_width(i);
                     on[0] -= steps[i * R + r] * std::cos(a);
                     on[1] -= steps[i * R + r] * std::sin(a);
                 }
                 CHECK_NEAR(sum(sums[i * R + r]), f, tolerance);
                 CHECK(i > 0 || f == 0.0);
             }
-        pooled.pool.step(steps);
+        if (t % 2 == 0) {
+            pooled.pool.step(steps);
+        } else {  // the same, and slopes
+            pooled.pool.step(steps, [&](std::size_t i) { return pooled.inverse_width(i); }, weight);
+            T found[d], one[1];
+            pooled.pool.template slopes<d>(0, found);
+            for (std::size_t k = 0; k < d; ++k) {
+                CHECK_NEAR(static_cast<double>(found[k]), slopes[k], 100.0 * tolerance);
+                pooled.pool.template slopes<1>(k, one);
+                CHECK_EQUAL(one[0], found[k]);
+            }
+        }
         for (std::size_t i = 0; i < K; ++i) {
             double squares = 0.0;
             for (std::size_t r = 0; r < R; ++r)

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import cli_files
 import pocketkernel
-from pocketkernel.lab.generators import rings
+from pocketkernel.lab.streams import rings
 from pocketkernel.lab.theory import advise
 from pocketkernel.lab.theory._trials import Candidate, attempt, confidence_within, outlook, wilson
 from pocketkernel.stream import known_kernel

@@ -10,7 +10,7 @@ from scipy import sparse
 from oracle.parts import gram
 from pocketkernel import Gaussian, Laplacian, Linear, Polynomial, gaussians
 from pocketkernel.kernels import PAPER_KERNELS
-from pocketkernel.lab.generators import rings
+from pocketkernel.lab.streams import rings
 from pocketkernel.lab.theory import RunningAlignment, _pairs, estimate_alignment, kernel_alignment
 from pocketkernel.lab.theory.rows import gram as fast_gram
 from pocketkernel.stream import known_kernel

@@ -13,8 +13,7 @@ from pocketkernel.__main__ import main
 from pocketkernel.evaluate import Record
 from pocketkernel.lab.experiments.compare import compare
 from pocketkernel.lab.experiments.contestants import LEARNERS, PEERS, Contestant, Task
-from pocketkernel.stream import digits
-from pocketkernel.stream.libsvm import line_of
+from pocketkernel.lab.streams import digits, line_of
 
 
 def rings(rows=300, classes=2, seed=0):

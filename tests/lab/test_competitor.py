@@ -10,7 +10,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from oracle.parts import gram
 from pocketkernel import Gaussian, Laplacian, Linear, Polynomial
-from pocketkernel.lab.generators import rings
+from pocketkernel.lab.streams import rings
 from pocketkernel.lab.theory import best_in_ball
 from pocketkernel.stream import known_kernel
 

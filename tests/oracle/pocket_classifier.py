@@ -12,11 +12,12 @@ KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 3.0, 65535
 
 
 class PocketClassifier:
-    def __init__(self, widths, frequencies, d, C, lanes):
+    def __init__(self, widths, frequencies, d, C, lanes, lag):
         self.widths, self.W, self.lanes = np.array([np.inf, *widths]), frequencies, lanes
-        self.K, self.R, self.D = 1 + len(widths), 1 if C == 2 else C, len(frequencies)
+        self.K, self.R, self.D = 1 + len(widths) + lag, 1 if C == 2 else C, len(frequencies)
+        self.lag = lag
         K, R, D = self.K, self.R, self.D
-        self.owners = max(0, K - 2)
+        self.owners = max(0, len(widths) - 1)
         self.owner = np.array([1 + j // lanes % self.owners for j in range(D)], dtype=int)
         self.rounds = self.mistakes = 0
         # columns
@@ -29,13 +30,17 @@ class PocketClassifier:
         # experts
         self.a, self.bias, self.a_squares = np.zeros((R, d)), np.zeros(R), np.ones(d)
         self.theta = np.zeros((D, R, 4))
+        self.rho, self.rho_squares, self.factors = np.zeros(d), np.ones(d), np.ones(d)
         self.squares, self.loss = np.ones(K), np.zeros(K)
+        # the last labels and their mean, as inputs; the last of the experts
+        self.lags, self.lag_weights, self.lag_squares = np.zeros((4, R)), np.zeros(4), np.ones(4)
         # mixture
         self.w, self.A = np.full(K, 1 / K), RIDGE * np.eye(K)
         # change
         self.turned, self.reversal, self.surprise = False, 0.0, 0.0
         self.log_weight = 0.0
         self.turns = self.hurries = self.moves = self.clipped = self.limited = self.restarts = 0
+        self.weighings = 0
         self.cumulative_loss = 0.0
 
     def count(self, i):
@@ -62,21 +67,23 @@ class PocketClassifier:
         terms = self.theta * waves[:, None]
         np.add.at(s, self.owner, terms[:, :, :2].sum(axis=2))
         np.add.at(s, self.owner + 1, terms[:, :, 2:].sum(axis=2))
+        if self.lag:
+            s[-1] = self.lag_weights @ self.lags
         self.clipped += int(np.sum(np.abs(s) > 8))
         return np.clip(s, -8, 8)
 
     def norms(self):
         squares = [np.sum(self.a**2) + np.sum(self.bias**2)]
-        for i in range(1, self.K):
+        for i in range(1, len(self.widths)):
             mine, lent = self.theta[self.owner == i, :, :2], self.theta[self.owner == i - 1, :, 2:]
             squares.append(np.sum(mine**2) + np.sum(lent**2))
-        return np.sqrt(squares)
+        return np.sqrt([*squares, np.sum(self.lag_weights**2)] if self.lag else squares)
 
     def learn(self, x, y, w=1.0):
         """Learn a row of class y; answer the decision from before: one number for two classes, else one for each."""
         z = 2 * np.arcsinh((x - self.centre) / np.where(self.spread > 0, self.spread, np.inf) / 2)
         z[np.isnan(x)] = 0
-        waves = self.waves(z)
+        waves = self.waves(self.factors * z)
         s = self.experts(z, waves)
         F = self.w @ s
         answer = F if self.R > 1 else (-F[0] if self.turned else F[0])
@@ -89,12 +96,17 @@ class PocketClassifier:
         self.cumulative_loss += w * loss
         self.log_weight += (math.log(w) - self.log_weight) / min(self.rounds, 4096)
         c = min(math.exp(math.log(w) - self.log_weight), 16, self.rounds)  # how many times the row counts
+        weighed = self.factors * z
+        if self.D > 0 and self.rounds * 0x9E3779B97F4A7C15 % 2**64 < 2**62:
+            self.weigh_columns(x, weighed, waves, c * slope)
         self.teach_experts(z, waves, s, F, target, c)
         u = s @ slope
         self.A = KEEP * self.A + (1 - KEEP) * RIDGE * np.eye(self.K) + c * np.outer(u, u)
         self.w = self.w - c * np.linalg.solve(self.A, u)
+        now = np.eye(self.R)[target] if self.R > 1 else np.array([1.0 if target == 1 else -1.0])
+        self.lags = np.stack([now, *self.lags[:2], self.lags[3] + 0.05 * (now - self.lags[3])])
         self.watch(F, target, c, loss)
-        self.observe(x, z)
+        self.observe(x, weighed)
         if self.owners > 1 and self.rounds >= self.next_review:
             self.review()
         return answer
@@ -109,6 +121,10 @@ class PocketClassifier:
                 self.a -= 0.1 * c * np.outer(g, z / np.sqrt(self.a_squares + c**2 * (g @ g) * z**2))
                 self.a_squares = self.a_squares + c * (g @ g) * z**2
                 self.bias -= 0.1 * c * g / math.sqrt(whole)
+            elif self.lag and i == self.K - 1:
+                G = self.lags @ g
+                self.lag_weights = self.lag_weights - c * G / np.sqrt(self.lag_squares + c**2 * G**2)
+                self.lag_squares = self.lag_squares + c * G**2
             elif self.count(i) > 0:
                 n = self.count(i)
                 rate = 0.5 if self.R == 1 else 2.0
@@ -116,6 +132,21 @@ class PocketClassifier:
             self.squares[i] += c * g @ g
         self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
         self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
+
+    def weigh_columns(self, x, z, waves, slope):
+        """Step of rho; z is weighed. Of a sparse row only the columns that are not 0 are asked."""
+        cos, sin, cos2, sin2 = waves.T[:, :, None]
+        own = self.theta[:, :, 1] * cos - self.theta[:, :, 0] * sin
+        lent = self.theta[:, :, 3] * cos2 - self.theta[:, :, 2] * sin2
+        by_angle = self.w[self.owner] * (own @ slope) + 2 * self.w[self.owner + 1] * (lent @ slope)
+        by_angle /= self.widths[self.owner] * math.sqrt(self.square)
+        G = by_angle @ self.W * z
+        if self.stands_still and np.count_nonzero(x) <= len(x) // 4:
+            G[x == 0] = 0
+        self.rho_squares = 0.9999 * self.rho_squares + 0.0001 + G**2
+        self.rho -= 0.1 * G / np.sqrt(self.rho_squares)
+        self.rho = np.clip(self.rho - self.rho.mean(), -5, 3)
+        self.weighings += 1
 
     def watch(self, F, y, c, loss):
         if self.R == 1:
@@ -214,8 +245,10 @@ class PocketClassifier:
             self.make_up(range(len(self.zeros)))
             self.next_refresh = self.rounds + 1 + min(self.rounds, WINDOW) // 16
             self.square = self.running_square
+            self.factors = np.exp(self.rho)
             moved = np.ones_like(moved)
         if not self.stands_still:
+            self.factors = np.exp(self.rho)
             moved = np.ones_like(moved)
         self.centre, self.spread = np.where(moved, [self.mean, self.deviation], [self.centre, self.spread])
 

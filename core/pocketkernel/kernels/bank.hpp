@@ -15,8 +15,8 @@
 
 POCKETKERNEL_BEGIN
 
-// The metrics between a query and G tiles of stored rows; those that are not wanted are left alone.
-// Lanes without a row are infinitely far, with cosine 0.
+// The metrics between a query and G tiles of stored rows; metrics that are not needed are not set.
+// Lanes without a row have infinite distance and cosine 0.
 template <class T, std::size_t G>
 struct Metrics {
     static constexpr std::size_t tiles = G;
@@ -36,11 +36,11 @@ template <class T>
 class KernelBank {
     struct Link {
         std::size_t kernel;
-        int squarings;     // from the rung before; or `fresh`, or `apart`: in no ladder
+        int squarings;     // from the previous rung; or `fresh`, or `apart`: in no ladder
         bool complement;   // the rung is 1 - kappa
-        bool converted;    // the rung before it was a complement, this one is not
+        bool converted;    // the previous rung is a complement, this one is not
         double vanishing;  // rate * m beyond which kappa counts as 0
-        T floor;           // values of the rung before that would become 0
+        T floor;           // values of the previous rung that would become 0
     };
 
   public:
@@ -132,29 +132,29 @@ class KernelBank {
         for (std::size_t g = 0; g < G; ++g) k[g] = value_of(shape, m[g], m[g] * rate);
     }
 
-    // How far rows are from the query as kernel i sees it, smaller is nearer: the metric, or minus the kernel's value.
-    POCKETKERNEL_INLINE Pack<T> farness(std::size_t i, const Pack<T>& m) const {
+    // Dissimilarity of rows to the query for kernel i, smaller is nearer: the metric, or minus the kernel's value.
+    POCKETKERNEL_INLINE Pack<T> dissimilarity(std::size_t i, const Pack<T>& m) const {
         return by_value(i) ? Pack<T>(T(0)) - integer_power(m, shape_[i].order) : m;
     }
     Metric metric_of(std::size_t i) const { return shape_[i].metric; }
 
-    // The farness of the nearest of some tiles.
+    // The smallest dissimilarity in some tiles.
     template <std::size_t G>
-    POCKETKERNEL_INLINE double least_farness(std::size_t i, const Metrics<T, G>& metrics) const {
+    POCKETKERNEL_INLINE double least_dissimilarity(std::size_t i, const Metrics<T, G>& metrics) const {
         if (!by_value(i)) return metrics.least[index_of(shape_[i].metric)];
         T lane[G * lanes_of<T>];
         for (std::size_t g = 0; g < G; ++g)
-            farness(i, metrics.of[index_of(shape_[i].metric)][g]).store(lane + g * lanes_of<T>);
+            dissimilarity(i, metrics.of[index_of(shape_[i].metric)][g]).store(lane + g * lanes_of<T>);
         T least = lane[0];
         for (std::size_t l = 1; l < metrics.rows; ++l) least = lane[l] < least ? lane[l] : least;
         return static_cast<double>(least);
     }
 
-    // Whether |kappa_i(u,.) - kappa_i(v,.)| <= gamma for rows u and v of this farness.
-    bool within(std::size_t i, double farness, double gamma) const {
-        if (by_value(i)) return 2.0 * (1.0 + farness) <= gamma * gamma;
-        const double m = shape_[i].rate * farness;
-        if (shape_[i].form == Form::value) return 2.0 * (1.0 - value_of(shape_[i], farness, m)) <= gamma * gamma;
+    // Whether |kappa_i(u,.) - kappa_i(v,.)| <= gamma for rows u and v of this dissimilarity.
+    bool within(std::size_t i, double dissimilarity, double gamma) const {
+        if (by_value(i)) return 2.0 * (1.0 + dissimilarity) <= gamma * gamma;
+        const double m = shape_[i].rate * dissimilarity;
+        if (shape_[i].form == Form::value) return 2.0 * (1.0 - value_of(shape_[i], dissimilarity, m)) <= gamma * gamma;
         // 1 - exp(-m) >= m / (1 + m) settles most cases without an exponential.
         if (2.0 * m > gamma * gamma * (1.0 + m) * (1.0 + 1e-12)) return false;
         return 2.0 * exponential_complement(m) <= gamma * gamma;
@@ -166,17 +166,17 @@ class KernelBank {
     static constexpr int longest_ladder = single ? 60 : 20, longest_climb = single ? 6 : 20;
 
     static constexpr std::size_t index_of(Metric metric) { return static_cast<std::size_t>(metric); }
-    // Whether rows are near by the kernel's value, instead of its metric: the larger a cosine the nearer, but not every
-    // power of it.
+    // Whether nearness is defined by the kernel's value instead of its metric: for cosines larger is nearer, but not
+    // for every power of a cosine.
     bool by_value(std::size_t i) const { return shape_[i].form == Form::power; }
 
-    // A rate beyond T's range is its largest number: 0 times it must stay 0.
+    // A rate beyond T's range becomes T's largest number, because 0 times the rate must be 0.
     static T in_range(double rate) {
         constexpr T most = std::numeric_limits<T>::max();
         return rate < static_cast<double>(most) ? static_cast<T>(rate) : most;
     }
 
-    // Orders the kernels by metric, then rate, and links each to the rung before it where the rates allow.
+    // Orders the kernels by metric, then rate, and links each to the previous rung where the rates allow it.
     void arrange() {
         for (std::size_t i = 0; i < count_; ++i) {
             std::size_t n = i;

@@ -27,7 +27,7 @@ inline constexpr const char* family_names[] = {POCKETKERNEL_KERNELS(POCKETKERNEL
 
 POCKETKERNEL_BEGIN
 
-// Calls f with the kernel that `family` names; with the first for a family that there is not.
+// Calls f with the kernel of this family; with the first kernel if there is no such family.
 template <class F>
 inline auto with_kernel(Family family, F&& f) {
     switch (family) {

@@ -1,4 +1,5 @@
-// The three numbers about a pair of rows that the kernels are functions of. Each is computed once for all kernels.
+// The three metrics of a pair of rows; every kernel is a function of one of them. Each is computed once for all
+// kernels.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ enum class Metric : std::size_t {
 };
 inline constexpr std::size_t metric_count = 3;
 
-// Which of the metrics are wanted.
+// Which of the metrics are needed.
 struct MetricSet {
     bool wanted[metric_count] = {};
     bool operator[](Metric metric) const { return wanted[static_cast<std::size_t>(metric)]; }

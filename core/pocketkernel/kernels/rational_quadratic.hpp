@@ -1,6 +1,6 @@
 // kappa(u, v) = (1 + |u - v|^2 / (2 alpha width^2))^-alpha; the parameter is the width, the order alpha, from 1 to 64.
 //
-// A mixture of Gaussians of all widths; the larger alpha, the nearer to one of them.
+// A mixture of Gaussians of all widths; the larger alpha, the closer to a single Gaussian.
 #pragma once
 
 #include "shape.hpp"

@@ -1,11 +1,11 @@
 // What a kernel is made of. Every kernel has kappa(u, u) = 1 and is a function of one metric m of two rows, in one of
 // three forms:
 //
-//   exp(-rate m)       has `rate`. Several of them on one metric cost little more than one, see bank.hpp.
+//   exp(-rate m)       has `rate`. Several such kernels on one metric cost little more than one, see bank.hpp.
 //   value(rate m)      has `rate` and `value`, which falls as m grows, and is 0 or small at infinity.
 //   m^power            has `power`, for m = cosine.
 //
-// Besides, a kernel checks its numbers (`check`) and puts 1 for those that it does not use (`canonical`).
+// A kernel also checks its numbers (`check`) and sets unused numbers to 1 (`canonical`).
 #pragma once
 
 #include "../config.hpp"
@@ -15,7 +15,7 @@
 
 POCKETKERNEL_BEGIN
 
-// A kernel whose one number is a width.
+// A kernel whose only parameter is a width.
 struct WidthKernel {
     static Status check(const KernelSpec& spec) {
         return spec.parameter > 1e-30 && spec.parameter < 1e30 ? Status::ok : Status::width_not_positive;
@@ -23,7 +23,7 @@ struct WidthKernel {
     static KernelSpec canonical(const KernelSpec& spec) { return {spec.family, spec.parameter}; }
 };
 
-// As far as a matters: exp(-a) is 0 there, and no power of a is infinite.
+// Upper limit for a: exp(-a) is 0 there, and powers of a are still finite.
 template <class V>
 POCKETKERNEL_INLINE V short_of_overflow(const V& a) {
     return smaller(a, V(Element<V>(1000)));

@@ -1,13 +1,13 @@
 // What all learners have in common: configuration, kernels, counters, random numbers, scratch, and the state's bytes.
 //
 // A learner is a class template over T (float or double) that
-//   - says what is wrong with a Config (`check`), and lays itself out on an Arena (its constructor);
-//   - answers a score (`score`), learns a row (`learn`, which returns the score made before it learned): one score
-//     for two classes, else one for each class (`multiclass`). A row's loss and its slope are multiplied by its weight;
-//     a row of weight 0 leaves no trace;
+//   - checks a Config (`check`), and lays itself out on an Arena (its constructor);
+//   - scores a row (`score`) and learns a row (`learn`, which returns the score from before learning): one score for
+//     two classes, else one for each class (`multiclass`). A row's loss and its slope are multiplied by its weight; a
+//     row of weight 0 changes nothing;
 //   - reports on its kernels (`report`) and recognises an impossible state (`valid`).
-// Everything that `learn` may change lies on the arena before `end_of_state`; scratch lies behind it.
-// `make` and `size_of` below are the way to build one: in a block of the caller's, aligned to 64 bytes.
+// Everything that `learn` may change is on the arena before `end_of_state`; scratch memory follows it.
+// Use `make` and `size_of` below to build one, in a block of the caller that is aligned to 64 bytes.
 #pragma once
 
 #include <new>
@@ -22,14 +22,20 @@
 
 POCKETKERNEL_BEGIN
 
-// Whether a learner has random frequencies, and tells them by `frequency(j, k)`.
+// Whether a learner has random frequencies, given by `frequency(j, k)`.
 template <class L, class = void>
 inline constexpr bool has_frequencies = false;
 template <class L>
 inline constexpr bool has_frequencies<L, std::void_t<decltype(std::declval<const L&>().frequency(0, 0))>> = true;
 
-// Of scores for all classes the largest, the first of several; but of two classes the second, as a difference of 0
-// means in the learners for two.
+// Whether a learner weighs the columns, and tells their weights by `relevance(k)`.
+template <class L, class = void>
+inline constexpr bool has_relevance = false;
+template <class L>
+inline constexpr bool has_relevance<L, std::void_t<decltype(std::declval<const L&>().relevance(0))>> = true;
+
+// The class with the largest score; the first if several are equal, but of two classes the second, because a score of 0
+// means the second class in the learners for two classes.
 inline std::size_t largest(const double* scores, std::size_t classes) {
     std::size_t best = 0;
     for (std::size_t c = 1; c < classes; ++c)
@@ -63,7 +69,7 @@ template <class T>
     if (needs_smooth_loss && !is_smooth(c.loss)) return Status::loss_not_smooth;
     return check_kernels(c);
 }
-// Steps and norms beyond this would leave the range of single precision on long streams.
+// Larger steps and norms would exceed the range of single precision on long streams.
 inline bool positive(double x, double most = 1e12) { return x > 0.0 && x <= most; }
 
 template <class T>
@@ -85,10 +91,10 @@ class Learner {
     // The largest value of a row.
     static double largest_value(Storage storage) { return value_limit<T>(storage); }
 
-    // What kernel i says by itself, after `score` with this workspace.
+    // The score of kernel i alone, after `score` with this workspace.
     double kernel_score(const Workspace<T>& work, std::size_t i) const { return work.values[i]; }
-    // Calls f(a) for the coefficients of kernel i's function, in the order of its stored rows. None unless a learner
-    // tells them.
+    // Calls f(a) for the coefficients of kernel i's function, in the order of its stored rows. Learners without such
+    // coefficients never call f.
     template <class F>
     void for_each_coefficient(std::size_t, F&&) const {}
 
@@ -119,7 +125,7 @@ class Learner {
         common_ = arena.take<Common>(1);
     }
 
-    // Ends the state, and lays out the learner's own workspace for so many functions.
+    // Ends the state, and lays out the learner's own workspace for this number of functions.
     void end_of_state(Arena& arena, std::size_t functions) {
         state_bytes_ = arena.used() - state_begin_;
         functions_ = functions;
@@ -135,7 +141,7 @@ class Learner {
     }
     static bool is_mistake(double score, double y) { return (score >= 0.0) != (y > 0.0); }
 
-    // How many examples a full buffer loses.
+    // How many examples are removed from a full buffer.
     std::size_t leaving() const {
         if (config_.removal == Removal::oldest) return 1;
         return config_.removal == Removal::half ? config_.budget / 2 : config_.budget;
@@ -148,7 +154,7 @@ class Learner {
             good = good && count <= max_kernels * most_rounds;
         return good;
     }
-    // Whether a number can have come from adding up what is not negative.
+    // Whether a number can be a sum of nonnegative numbers.
     static bool is_sum(double x) { return x >= 0.0 && x <= state_limit; }
 
     // work.values[iC + c] = sum_j a_icj kappa_i(x_j, q) over the oldest `rows` rows, for all kernels i and their C
@@ -164,7 +170,7 @@ class Learner {
         buffer.for_each_tile(bank_.metrics(), q, rows, [&](std::size_t tile, const auto& metrics) {
             constexpr std::size_t G = std::decay_t<decltype(metrics)>::tiles;
             for (std::size_t g = 0; nearest && g < bank_.groups(); ++g)
-                nearest[g].offer(bank_.least_farness(bank_.leader_of(g), metrics), tile);
+                nearest[g].offer(bank_.least_dissimilarity(bank_.leader_of(g), metrics), tile);
             bank_.evaluate(metrics, [&](std::size_t i, const auto& k) {
                 for (std::size_t c = 0; c < C; ++c) {
                     Pack<T> partial = work.partial[i * C + c];
@@ -201,7 +207,7 @@ std::size_t state_bytes(const L& learner) {
     return sizeof(StateHeader) + learner.state_bytes_;
 }
 
-// What a learner takes: all in all, and saved.
+// The bytes of a learner: in total, and of its saved state.
 struct Size {
     std::size_t bytes, state_bytes;
 };
@@ -214,7 +220,7 @@ Size size_of(const Config& config) {
     return {arena.used(), state_bytes(counted)};
 }
 
-// Builds L at the front of the block. The block is used until the end, and never grown.
+// Builds L at the front of the block. The learner uses the block as long as it exists, and never more.
 template <class L>
 [[nodiscard]] Status make(const Config& config, void* block, std::size_t size, L*& learner) {
     const Status status = L::check(config);
@@ -227,7 +233,7 @@ template <class L>
     return Status::ok;
 }
 
-// What its states say they belong to.
+// Identifies the model in saved states.
 template <class L>
 std::uint64_t digest_of(const L& learner, std::uint32_t revision = L::revision) {
     return model_digest(L::name, sizeof(typename L::Element), learner.config(), revision);
@@ -244,8 +250,8 @@ void save(const L& learner, unsigned char* to) {
     std::memcpy(to + sizeof header, learner.state(), learner.state_bytes_);
 }
 
-// Goes on from saved bytes, exactly. If they are refused the learner is untouched, or, when they carry a good checksum
-// over impossible contents, as new.
+// Restores a saved state exactly. If it is refused, the learner is unchanged; if its checksum is correct but its
+// contents are impossible, the learner is reset.
 template <class L>
 [[nodiscard]] Status load(L& learner, const unsigned char* from, std::size_t size) {
     StateHeader header{};

@@ -15,20 +15,20 @@ struct Kind {
     using type = L;
 };
 
-// Calls f(Kind<L>{}) for the learners in turn, until one answers true; answers whether one did.
+// Calls f(Kind<L>{}) for each learner until one call returns true; returns whether one did.
 template <class T, class F>
 bool any_learner(F&& f) {
     return f(Kind<MOMDS<T>>{}) || f(Kind<MOMDH<T>>{}) || f(Kind<LKMBooks<T>>{}) || f(Kind<Raker<T>>{}) ||
            f(Kind<MulticlassMOMDS<T>>{}) || f(Kind<PocketClassifier<T>>{});
 }
 
-// Not std::string_view: a function of the standard library compiled for one level could serve another.
+// Not std::string_view: the linker could use a library function compiled for one level in another.
 inline bool same_name(const char* a, const char* b) {
     for (; *a && *a == *b; ++a) ++b;
     return *a == *b;
 }
 
-// Calls f(Kind<L>{}) with the learner of that name in precision T; answers false if there is none.
+// Calls f(Kind<L>{}) with the learner of that name in precision T; returns false if there is none.
 template <class T, class F>
 bool with_learner(const char* name, F&& f) {
     return any_learner<T>([&](auto kind) {

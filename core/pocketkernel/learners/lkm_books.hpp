@@ -117,7 +117,7 @@ class LKMBooks : public Learner<T> {
         ++common_->tally.additions;
     }
 
-    // Moves the logarithms so that the largest is 0.
+    // Shifts the logarithms so that the largest is 0.
     void normalise() {
         double most = log_p_[0];
         for (std::size_t i = 1; i < K_; ++i) most = larger(most, log_p_[i]);

@@ -129,7 +129,7 @@ class MOMDH : public Learner<T> {
     // |H_i| is at most the largest weight of a row, and a kernel's values at most the sum of its coefficients.
     static constexpr double most_weight = 1e9, value_most = 1e8 * coefficient_limit<T>();
 
-    // What a kernel has for itself.
+    // The state of one kernel.
     struct Own {
         Hypothesis f;    // f'_i
         double A;        // A_i
@@ -182,7 +182,7 @@ class MOMDH : public Learner<T> {
     // Kernel i's unscaled sum over the oldest `rows` rows of its own buffer, and the nearest of them if wanted.
     double own_pass(std::size_t i, std::size_t rows, const Query<T>& x, Nearest* nearest) const {
         return single_pass(i, S_[i], rows, a_.of(i), x, [&](std::size_t tile, const auto& metrics, const auto&) {
-            if (nearest) nearest->offer(bank_.least_farness(i, metrics), tile);
+            if (nearest) nearest->offer(bank_.least_dissimilarity(i, metrics), tile);
         });
     }
     // The same over the archive; kappa_i(x, .) on it is left in k0 if wanted.
@@ -218,8 +218,8 @@ class MOMDH : public Learner<T> {
         const double D = larger(y * y - 2.0 * y * H_at_x + own.H_norm2, 0.0);
         own.A += D;
         const double gamma = D / std::sqrt(1.0 + own.A);
-        if (S_[i].size() > 0 && bank_.within(i, nearest_[i].farness, gamma)) {
-            const std::size_t s = S_[i].find(bank_, i, x, nearest_[i].tile, nearest_[i].farness);
+        if (S_[i].size() > 0 && bank_.within(i, nearest_[i].dissimilarity, gamma)) {
+            const std::size_t s = S_[i].find(bank_, i, x, nearest_[i].tile, nearest_[i].dissimilarity);
             const double at = value_of(i, S_[i].query(s, stored_), k0_.of(i));
             step(i, s, lambda_ * y, at, 0.0, 0.0);
             ++own.proxies;
@@ -284,7 +284,7 @@ class MOMDH : public Learner<T> {
         own_[i].f.scale = 1.0;
     }
 
-    // Drops the newest half of S_i, everything, or only the oldest; what the archive carries stays. The norm as in
+    // Drops the newest half of S_i, everything, or only the oldest; coefficients over the archive stay. The norm as in
     // SharedBuffer.
     void remove(std::size_t i) {
         const std::size_t size = S_[i].size(), dropped = this->leaving();
@@ -309,7 +309,7 @@ class MOMDH : public Learner<T> {
         evaluate_on_reservoir(i);
     }
 
-    // |f'_i|^2 as if the rows came back one by one: |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
+    // |f'_i|^2 as if the rows were added one by one: |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
     void compute_norm(std::size_t i) {
         fold(i);
         double norm2 = 0.0;

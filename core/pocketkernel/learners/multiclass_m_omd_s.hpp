@@ -37,7 +37,7 @@ class MulticlassMOMDS : public SharedBuffer<T, 0> {
         mix(work, F);
     }
 
-    // The scores of all classes, made before it learned, are left in F.
+    // The scores of all classes from before learning are left in F.
     template <class U>
     void learn(const Row<U>& row, std::size_t y, double weight, double* F) {
         const Query<T> x = work_.query.read(row);
@@ -69,7 +69,7 @@ class MulticlassMOMDS : public SharedBuffer<T, 0> {
             for (std::size_t c = 0; c < C_; ++c) F[c] += hedge_.weights()[i] * work.values[i * C_ + c];
     }
 
-    // The linearised loss of each kernel, moved so that the best pays nothing.
+    // The linearised loss of each kernel, shifted so that the cost of the best kernel is 0.
     void charge() {
         double least = std::numeric_limits<double>::infinity();
         for (std::size_t i = 0; i < K_; ++i) {

@@ -1,7 +1,9 @@
 // PocketClassifier: a linear model and random features of several widths, mixed by a Newton step.
 //
 //   z      the row, its columns brought to one scale (ColumnScale)
-//   s_i    expert i's score, within +-8:  the first is linear in z, every other one has a width (FeaturePool)
+//   z'     z, its columns weighed by how much they matter (ColumnRelevance)
+//   s_i    expert i's score, within +-8:  the first is linear in z, others have a width in z' (FeaturePool), and
+//          the last one knows the last labels instead of the row (LabelLags)
 //   F      sum_i w_i s_i, mixed by NewtonMixture
 //   l      logistic loss; g_i is its slope at 0.7 s_i + 0.3 F, so that experts also mend what the mixture gets wrong
 //
@@ -10,12 +12,15 @@
 // tiles to those that win. Two tests on the side tell when the stream has changed. Of two classes one function is
 // learned, of more one for each.
 //
-// The kernels of the config are the linear one, then Gaussians, each half as wide as the one before; widths are in
-// units of the data's own scale, the root of the mean |z|^2. budget is D, the frequencies of all widths together.
+// The kernels of the config are the linear one, then Gaussians, each half as wide as the one before, then a linear one
+// again if there is to be an expert on the last labels, in which it is linear; widths are in
+// units of the data's own scale, the root of the mean |z'|^2. budget is D, the frequencies of all widths together.
 #pragma once
 
+#include "../column_relevance.hpp"
 #include "../column_scale.hpp"
 #include "../feature_pool.hpp"
+#include "../label_lags.hpp"
 #include "../newton_mixture.hpp"
 #include "learner.hpp"
 
@@ -26,7 +31,7 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision = 3;  // 1 had no columns that start again, 2 one rate for all waves
+    static constexpr std::uint32_t revision = 3;  // 2 had one rate for all waves, and no relevance of columns
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -34,34 +39,44 @@ class PocketClassifier : public Learner<T> {
         if (status != Status::ok) return status;
         if (c.loss != Loss::logistic) return Status::loss_not_logistic;
         if (c.storage != Storage::full) return Status::storage_unsuited;
-        bool suited = c.kernels[0].family == Family::linear && c.kernel_count != 2;
-        for (std::size_t i = 1; i < c.kernel_count; ++i)
+        const std::size_t widths = c.kernel_count - 1 - knows_labels(c);
+        bool suited = c.kernels[0].family == Family::linear && widths != 1;
+        for (std::size_t i = 1; i <= widths; ++i)
             suited = suited && c.kernels[i].family == Family::gaussian &&
                      (i == 1 || 2.0 * c.kernels[i].parameter == c.kernels[i - 1].parameter);
         return suited ? Status::ok : Status::kernels_not_halving;
     }
 
     PocketClassifier(const Config& c, Arena& arena)
-        : Learner<T>(c, arena, {false, sparse_from}), R_(c.classes == 2 ? 1 : c.classes) {
+        : Learner<T>(c, arena, {false, sparse_from}),
+          R_(c.classes == 2 ? 1 : c.classes),
+          widths_(c.kernel_count - 1 - knows_labels(c)) {
         const bool may_be_sparse = c.features >= sparse_from;
         course_ = arena.take<Course>(1);
         experts_ = arena.take<Expert>(K_);
-        double* numbers = arena.take<double>(R_ + NewtonMixture::doubles(K_));
+        const std::size_t lags = has_lags() ? LabelLags::doubles(R_) : 0;
+        double* numbers = arena.take<double>(R_ + NewtonMixture::doubles(K_) + lags);
         bias_ = numbers;
-        if (numbers) mixture_ = NewtonMixture(K_, numbers + R_);  // else the arena only counts
+        if (numbers) {  // else the arena only counts
+            mixture_ = NewtonMixture(K_, numbers + R_);
+            lags_ = LabelLags(R_, numbers + R_ + NewtonMixture::doubles(K_));
+        }
         scale_ = ColumnScale<T>(arena, c.features, may_be_sparse, course_ ? &course_->pace : nullptr);
+        if (widths_ > 0) relevance_ = ColumnRelevance<T>(arena, c.features, {1.0, 0.9999, 0.0001});
         linear_ = Coefficients<T>(arena, R_ + 1, c.features);
-        pool_ = FeaturePool<T>(arena, K_ > 1 ? c.budget : 0, c.features, R_, may_be_sparse);
-        this->end_of_state(arena, K_ * R_);
+        pool_ = FeaturePool<T>(arena, widths_ > 0 ? c.budget : 0, c.features, R_, may_be_sparse);
+        this->end_of_state(arena, (1 + widths_) * R_);
         pool_.plan(arena);
-        scratch_ = arena.take<double>((K_ + 3) * R_ + K_ + NewtonMixture::doubles(K_));
+        scratch_ = arena.take<double>((K_ + 4) * R_ + K_ + NewtonMixture::doubles(K_));
     }
 
     void reset() {
         common_->rng = Rng(config_.seed);
         mixture_.reset();
+        if (has_lags()) lags_.reset();
         scale_.reset();
-        if (K_ > 1) pool_.reset(common_->rng, owners());
+        relevance_.reset();
+        if (widths_ > 0) pool_.reset(common_->rng, owners());
         for (std::size_t i = 0; i < K_; ++i) {
             experts_[i].squares = 1.0;
             experts_[i].tiles = pool_.tiles_of(i);
@@ -72,9 +87,12 @@ class PocketClassifier : public Learner<T> {
     }
 
     // A linear model alone has none, whatever the budget.
-    double frequency(std::size_t j, std::size_t k) const { return K_ > 1 ? pool_.frequency(j, k) : 0.0; }
+    double frequency(std::size_t j, std::size_t k) const { return widths_ > 0 ? pool_.frequency(j, k) : 0.0; }
 
-    static constexpr bool reads_rows = true;  // by itself: a row is scaled in double precision before it is rounded
+    // e^rho_k; of a linear model alone all columns count alike.
+    double relevance(std::size_t k) const { return widths_ > 0 ? static_cast<double>(relevance_.factors()[k]) : 1.0; }
+
+    static constexpr bool reads_rows = true;     // by itself: a row is scaled in double precision before it is rounded
     static constexpr bool takes_missing = true;  // z = 0, the usual value
     static double largest_value(Storage) { return ColumnScale<T>::value_limit; }
 
@@ -90,23 +108,31 @@ class PocketClassifier : public Learner<T> {
     void learn(const Row<U>& row, std::size_t y, double weight, double* F) {
         if (weight == 0.0) return score(row, work_, F);
         const std::uint64_t rounds = common_->tally.rounds + 1;
-        evaluate(scale_.learn(row, work_.query), work_, true);
+        const Query<T> z = scale_.learn(row, work_.query);
+        evaluate(z, work_, true);
         mix(work_, F);
-        for (std::size_t r = 0; r < R_; ++r) f()[r] = F[r];
+        for (std::size_t r = 0; r < R_; ++r) {
+            f()[r] = F[r];
+            lagged()[r] = has_lags() ? score_of_lags(r) : 0.0;
+        }
         answer(F);
         const std::size_t target = course_->turned ? 1 - y : y;
         const double loss = lesson(f(), target, slope());
         this->record(largest(F, config_.classes) != y, weight * loss);
         const double times = relative(weight, rounds);
-        teach_experts(target, times, rounds);
+        const bool weigh = widths_ > 0 && weighs_columns(rounds);
+        teach_experts(target, times, rounds, weigh);
         teach_mixture(times);
+        if (has_lags()) lags_.push(target);
         watch(target, times, loss);
         scale_.observe_square(work_.query.row(), rounds);
+        if (weigh) weigh_columns(z, times);
         if (scale_.refresh(rounds)) {
-            pool_.refresh(scale_.zero());
-            measure();
+            refresh();
         } else {
-            scale_.refresh_moved([&](std::size_t k, T change) { pool_.refresh_column(k, change); });
+            scale_.refresh_moved([&](std::size_t k, T change) {
+                pool_.refresh_column(k, widths_ > 0 ? change * relevance_.factors()[k] : change);
+            });
         }
         if (owners() > 1 && rounds >= course_->next_review) review(rounds);
     }
@@ -123,7 +149,9 @@ class PocketClassifier : public Learner<T> {
     // overflows.
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = this->common_valid() && mixture_.valid() && scale_.valid() && pool_.valid(owners()) &&
+        bool good = this->common_valid() && mixture_.valid() && scale_.valid() && relevance_.valid() &&
+                    (!has_lags() || lags_.valid()) &&
+                    pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
                     within(course_->surprise, 0.0, 100.0) && within(course_->log_weight, -800.0, 30.0) &&
                     course_->turned <= (R_ == 1);
@@ -168,10 +196,17 @@ class PocketClassifier : public Learner<T> {
         std::uint64_t turned;  // 1 if the two classes have changed places
     };
 
-    // Scratch: slopes of all experts; scores of the mixture, its slopes, and a third such row; one number for each
-    // expert and, behind it, room for the mixture's.
+    // Whether the last expert is the one on the last labels.
+    static bool knows_labels(const Config& c) {
+        return c.kernel_count > 1 && c.kernels[c.kernel_count - 1].family == Family::linear;
+    }
+    bool has_lags() const { return K_ > 1 + widths_; }
+
+    // Scratch: slopes of all experts; scores of the last labels, of the mixture, its slopes, and another such row; one
+    // number for each expert and, behind it, room for the mixture's.
     double* slopes_of(std::size_t i) { return scratch_ + i * R_; }
-    double* f() { return scratch_ + K_ * R_; }
+    double* lagged() { return scratch_ + K_ * R_; }
+    double* f() { return lagged() + R_; }
     double* slope() { return f() + R_; }
     double* blend() { return slope() + R_; }
     double* u() { return blend() + R_; }
@@ -181,23 +216,31 @@ class PocketClassifier : public Learner<T> {
 
     // ---- scores -----------------------------------------------------------------------------------------------------
 
-    // Leaves s_ir in work.values[iR + r].
+    // Leaves s_ir in work.values[iR + r], and z' in the place of z.
     void evaluate(const Query<T>& z, Workspace<T>& work, bool to_learn) const {
-        for (std::size_t n = 0; n < K_ * R_; ++n) work.partial[n] = Pack<T>(T(0));
+        for (std::size_t n = 0; n < (1 + widths_) * R_; ++n) work.partial[n] = Pack<T>(T(0));
         for (std::size_t r = 0; r < R_; ++r)
             for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile)
                 work.partial[r] += linear_.pack(r, tile) * Pack<T>::load(z.dense + tile * lanes_of<T>);
-        pool_.evaluate(z, [&](std::size_t i) { return experts_[i].inverse_width; }, work.partial, to_learn);
-        for (std::size_t n = 0; n < K_ * R_; ++n) {
+        if (widths_ > 0) {
+            relevance_.apply(z.dense, work.query.row());
+            for (std::size_t n = 0; n < z.nonzeros; ++n)
+                work.query.values()[n] *= relevance_.factors()[work.query.columns()[n]];
+            pool_.evaluate(z, [&](std::size_t i) { return experts_[i].inverse_width; }, work.partial, to_learn);
+        }
+        for (std::size_t n = 0; n < (1 + widths_) * R_; ++n) {
             const double s = sum(work.partial[n]) + (n < R_ ? bias_[n] : 0.0);
             work.values[n] = larger(-most, smaller(most, s));
         }
     }
+    double score_of_lags(std::size_t r) const { return larger(-most, smaller(most, lags_.score(r))); }
+    const double* scores_of(std::size_t i) { return i <= widths_ ? work_.values + i * R_ : lagged(); }
 
     void mix(const Workspace<T>& work, double* F) const {
         for (std::size_t r = 0; r < R_; ++r) F[r] = 0.0;
-        for (std::size_t i = 0; i < K_; ++i)
+        for (std::size_t i = 0; i <= widths_; ++i)
             for (std::size_t r = 0; r < R_; ++r) F[r] += mixture_.weight(i) * work.values[i * R_ + r];
+        for (std::size_t r = 0; has_lags() && r < R_; ++r) F[r] += mixture_.weight(K_ - 1) * score_of_lags(r);
     }
 
     // From the R scores within to one for each class.
@@ -239,10 +282,10 @@ class PocketClassifier : public Learner<T> {
 
     // A step allows for the row's whole slope, so that none is longer than a row's of weight 1 could be; what stays in
     // the accumulators is as if the row had come that many times.
-    void teach_experts(std::size_t y, double times, std::uint64_t rounds) {
+    void teach_experts(std::size_t y, double times, std::uint64_t rounds, bool weigh) {
         const double recent = static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
         for (std::size_t i = 0; i < K_; ++i) {
-            const double* s = work_.values + i * R_;
+            const double* s = scores_of(i);
             double* g = slopes_of(i);
             experts_[i].loss += (lesson(s, y, g) - experts_[i].loss) / recent;
             for (std::size_t r = 0; r < R_; ++r)
@@ -252,12 +295,18 @@ class PocketClassifier : public Learner<T> {
             for (std::size_t r = 0; r < R_; ++r) square += g[r] * g[r];
             const double whole = experts_[i].squares + times * times * square;
             experts_[i].squares += times * square;
+            if (i > widths_) lags_.step(g, times);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= times;
             if (i == 0) step_linear(g, times * times * square, times * square, whole);
             const double step = step_of_waves(frequencies(i)) / std::sqrt(whole);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= step;
         }
-        pool_.step(scratch_);
+        if (weigh)
+            pool_.step(
+                scratch_, [&](std::size_t i) { return experts_[i].inverse_width; },
+                [&](std::size_t i, std::size_t r) { return mixture_.weight(i) * slope()[r]; });
+        else
+            pool_.step(scratch_);
     }
 
     // A step changes a score in proportion to the root of the number of features, up to 2048 of them; more of them make
@@ -272,7 +321,10 @@ class PocketClassifier : public Learner<T> {
         const T* z = work_.query.row();
         const Pack<T> more(static_cast<T>(square)), stays(static_cast<T>(kept));
         for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile) {
-            const Pack<T> x = Pack<T>::load(z + tile * lanes_of<T>), before = linear_.pack(R_, tile);
+            Pack<T> x = Pack<T>::load(z + tile * lanes_of<T>);
+            if (widths_ > 0)
+                x = x / Pack<T>::load(relevance_.factors() + tile * lanes_of<T>);  // what stands there is z'
+            const Pack<T> before = linear_.pack(R_, tile);
             const Pack<T> total = before + more * (x * x);
             (before + stays * (x * x)).store(squares() + tile * lanes_of<T>);
             const Pack<T> step =
@@ -284,10 +336,39 @@ class PocketClassifier : public Learner<T> {
         for (std::size_t r = 0; r < R_; ++r) bias_[r] -= rate_of_linear * g[r] / std::sqrt(whole);
     }
 
+    // One row in four, by the fractional part of rounds times the golden section: evenly, but in step with no period
+    // that a stream may have.
+    static bool weighs_columns(std::uint64_t rounds) { return rounds * 0x9e3779b97f4a7c15ULL < std::uint64_t(1) << 62; }
+
+    // The mixture's slope in rho_k is that in z'_k times z'_k. Of a sparse row only columns that are not 0 are asked,
+    // at a cost that grows with their number. Takes the place of z'.
+    void weigh_columns(const Query<T>& z, double times) {
+        constexpr std::size_t at_once = 4;
+        const std::size_t d = config_.features;
+        const auto counted = static_cast<T>(times);
+        T* row = work_.query.row();
+        T* values = work_.query.values();
+        T slopes[at_once];
+        for (std::size_t k = 0, n = 1; !z.sparse && k < d; k += n) {
+            n = k + at_once <= d ? at_once : 1;
+            n == 1 ? pool_.template slopes<1>(k, slopes) : pool_.template slopes<at_once>(k, slopes);
+            for (std::size_t l = 0; l < n; ++l) row[k + l] *= counted * slopes[l];
+        }
+        for (std::size_t n = 0; n < z.nonzeros; ++n) {
+            const auto k = static_cast<std::size_t>(z.columns[n]);
+            pool_.template slopes<1>(k, slopes);
+            values[n] = row[k] * (counted * slopes[0]);
+        }
+        for (std::size_t k = 0; z.sparse && k < d; ++k) row[k] = T(0);
+        for (std::size_t n = 0; n < z.nonzeros; ++n) row[z.columns[n]] = values[n];
+        relevance_.step(row);
+        if (config_.features < sparse_from) relevance_.refresh();
+    }
+
     void teach_mixture(double times) {
         for (std::size_t i = 0; i < K_; ++i) {
             u()[i] = 0.0;
-            for (std::size_t r = 0; r < R_; ++r) u()[i] += slope()[r] * work_.values[i * R_ + r];
+            for (std::size_t r = 0; r < R_; ++r) u()[i] += slope()[r] * scores_of(i)[r];
         }
         mixture_.update(u(), times, u() + K_);
     }
@@ -326,15 +407,25 @@ class PocketClassifier : public Learner<T> {
 
     // ---- memory -----------------------------------------------------------------------------------------------------
 
+    // The scale has been measured anew. Where rows may be sparse, so is all that is kept of a row of zeros.
+    void refresh() {
+        if (scale_.zero() && widths_ > 0) {
+            relevance_.refresh();
+            for (std::size_t k = 0; k < config_.features; ++k) work_.query.row()[k] = scale_.zero()[k];
+            relevance_.apply(work_.query.row(), work_.query.row());
+            pool_.refresh(work_.query.row());
+        }
+        measure();
+    }
     void measure() {
         for (std::size_t i = 0; i < K_; ++i) experts_[i].inverse_width = inverse_width(i);
     }
     double inverse_width(std::size_t i) const {
-        return i > 0 ? 1.0 / (config_.kernels[i].parameter * std::sqrt(scale_.square())) : 0.0;
+        return i > 0 && i <= widths_ ? 1.0 / (config_.kernels[i].parameter * std::sqrt(scale_.square())) : 0.0;
     }
 
     // A width that owns tiles serves the next one too, so the last one needs none of its own.
-    std::size_t owners() const { return K_ > 1 ? K_ - 2 : 0; }
+    std::size_t owners() const { return widths_ > 0 ? widths_ - 1 : 0; }
     std::size_t frequencies(std::size_t i) const {
         return static_cast<std::size_t>(experts_[i].tiles + (i > 0 ? experts_[i - 1].tiles : 0)) * lanes_of<T>;
     }
@@ -371,6 +462,7 @@ class PocketClassifier : public Learner<T> {
     double pull(std::size_t i) const { return absolute(mixture_.weight(i)) * std::sqrt(norm2(i)); }
 
     double norm2(std::size_t i) const {
+        if (i > widths_) return lags_.norm2();
         if (i > 0) return pool_.norm2(i);
         double total = 0.0;
         for (std::size_t r = 0; r < R_; ++r) {
@@ -381,12 +473,15 @@ class PocketClassifier : public Learner<T> {
         return total;
     }
 
-    std::size_t R_;  // functions of each expert
+    std::size_t R_;       // functions of each expert
+    std::size_t widths_;  // experts that have one, from 1 on
     Course* course_ = nullptr;
     Expert* experts_ = nullptr;
     double* bias_ = nullptr;
     NewtonMixture mixture_;
+    LabelLags lags_;
     ColumnScale<T> scale_;
+    ColumnRelevance<T> relevance_;
     Coefficients<T> linear_;  // row r: function r; row R: sums of squares
     FeaturePool<T> pool_;
     double* scratch_ = nullptr;

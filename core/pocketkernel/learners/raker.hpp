@@ -148,7 +148,7 @@ class Raker : public Learner<T> {
         for (std::size_t i = 0; i < K_; ++i) own_[i].p /= total;
     }
 
-    double loss_scale_ = 1.0;  // l_max, which the authors take as 2 for smooth losses
+    double loss_scale_ = 1.0;  // l_max, which the authors set to 2 for smooth losses
     Own* own_ = nullptr;
     Coefficients<T> theta_;  // row 2i: on the cosines of kernel i; row 2i + 1: on its sines
     RandomFeatures<T> z_;

@@ -1,4 +1,4 @@
-// SharedBuffer: what the two M-OMD-S learners have in common. C functions for each of K kernels over one buffer.
+// SharedBuffer: the common part of the two M-OMD-S learners. C functions for each of K kernels over one buffer.
 //
 //   S        one buffer of at most B examples, shared by all kernels and classes      B  config.budget
 //   f_ic     scale_i sum_j a[i][c][j] kappa_i(x_j, .)
@@ -101,7 +101,7 @@ class SharedBuffer : public Learner<T> {
     bool near_enough(double gamma) const {
         if (S_.size() == 0) return false;
         for (std::size_t group = 0; group < bank_.groups(); ++group)
-            if (!bank_.within(bank_.leader_of(group), nearest_[group].farness, gamma)) return false;
+            if (!bank_.within(bank_.leader_of(group), nearest_[group].dissimilarity, gamma)) return false;
         return true;
     }
 
@@ -109,7 +109,7 @@ class SharedBuffer : public Learner<T> {
         for (std::size_t c = 0; c < C_; ++c) steps_[c] = -lambda_ * g[c];
         for (std::size_t group = 0; group < bank_.groups(); ++group) {
             const std::size_t s =
-                S_.find(bank_, bank_.leader_of(group), x, nearest_[group].tile, nearest_[group].farness);
+                S_.find(bank_, bank_.leader_of(group), x, nearest_[group].tile, nearest_[group].dissimilarity);
             evaluate(S_.query(s, stored_), work_, nullptr);
             for (std::size_t i = 0; i < K_; ++i)
                 if (bank_.group_of(i) == group) step(i, s);
@@ -117,7 +117,7 @@ class SharedBuffer : public Learner<T> {
         ++common_->tally.proxies;
     }
 
-    // g / P with P = |g| / (|g| + G1): what is stored rarely counts for more.
+    // g / P with P = |g| / (|g| + G1): rows that are stored less often have larger steps.
     void add(const Query<T>& x, const double* g, double size) {
         if (S_.size() == config_.budget) {
             remove();
@@ -149,8 +149,8 @@ class SharedBuffer : public Learner<T> {
         f_[i].scale = 1.0;
     }
 
-    // Drops the oldest half, everything, or only the oldest, and computes the norms afresh. Of the oldest alone its
-    // share is taken away instead, but for one time in B, so that errors do not add up.
+    // Drops the oldest half, everything, or only the oldest, and recomputes the norms. If only the oldest is dropped,
+    // its contribution is subtracted instead, except once in B times, so that rounding errors do not accumulate.
     void remove() {
         Tally& tally = common_->tally;
         const bool afresh = config_.removal != Removal::oldest || tally.removals % config_.budget == 0;
@@ -175,7 +175,7 @@ class SharedBuffer : public Learner<T> {
         }
     }
 
-    // As if the rows came back one by one: |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
+    // As if the rows were added one by one: |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
     void compute_norms() {
         for (std::size_t i = 0; i < K_; ++i) {
             fold(i);

@@ -23,7 +23,7 @@ static_assert(Config().loss == Loss::logistic, "the default of Config");
 
 POCKETKERNEL_BEGIN
 
-// Calls f with the loss that `id` names; with the logistic one for a number that names none.
+// Calls f with the loss of this id; with the logistic loss if there is no such id.
 template <class F>
 inline auto with_loss(Loss id, F&& f) {
     switch (id) {

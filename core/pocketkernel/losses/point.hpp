@@ -1,4 +1,4 @@
-// What a loss answers at a score u and a label y in {-1, +1}: its value and its derivative in u.
+// A loss at a score u and a label y in {-1, +1}: its value and its derivative in u.
 #pragma once
 
 #include "../level.hpp"

@@ -3,8 +3,9 @@
 import html
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from pocketkernel._text import aligned, html_table
 from pocketkernel.certificate.bound import Bound, Condition, ConditionError
 
 WEIGHTS = "whether rows had weights: the theorem is about rows of weight 1"
@@ -128,18 +129,17 @@ class Certificate:
             "unknown": list(told.unknown),
         }
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def _lines(self) -> list[tuple[str, str, str]]:
         """Names and numbers; terms are indented."""
-        lines = [
-            ("mistakes", f"{self.mistakes:,}"),
-            (f"{self.loss} loss", f"{self.cumulative_loss:,.1f}"),
-            ("removals", f"{self.removals:,}"),
-        ]
+        lines = {"mistakes": f"{self.mistakes:,}", f"{self.loss} loss": f"{self.cumulative_loss:,.1f}"}
+        lines["removals"] = f"{self.removals:,}"
         if self.value is None:
-            return [*lines, ("no bound", "")]
-        lines.append(("regret at most", f"{self.value:,.1f}"))
-        lines += [(f"  {name}", f"{term:,.1f}") for name, term in self.terms.items()]
-        return [*lines, ("least loss of any competitor", f"{self.least_loss:,.1f}")]
+            lines["no bound"] = ""
+        else:
+            lines["regret at most"] = f"{self.value:,.1f}"
+            lines |= {f"  {name}": f"{term:,.1f}" for name, term in self.terms.items()}
+            lines["least loss of any competitor"] = f"{self.least_loss:,.1f}"
+        return [(name, number, "") for name, number in lines.items()]
 
     def _sentences(self) -> list[str]:
         told = self.guarantee
@@ -158,35 +158,11 @@ class Certificate:
         return f"{self.learner} after {self.rounds:,} {'row' if self.rounds == 1 else 'rows'}"
 
     def __repr__(self) -> str:
-        lines = self._lines()
-        name, number = (max(len(line[column]) for line in lines) for column in (0, 1))
-        table = [f"  {a:<{name}}  {b:>{number}}".rstrip() for a, b in lines]
-        return "\n".join([self._title(), *table, *self._sentences()])
+        return "\n".join([aligned(self._title(), self._lines()), *self._sentences()])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><th style="text-align:left;padding-left:{1 + (a[0] == " ")}em">{html.escape(a.strip())}</th>'
-            f'<td style="text-align:right">{b}</td></tr>'
-            for a, b in self._lines()
-        )
         told = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self._sentences())
-        return f"<table><caption>{html.escape(self._title())}</caption>{rows}</table><ul>{told}</ul>"
-
-
-class Conditional(Protocol):
-    """What has conditions."""
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        """What it supposes."""
-
-
-def conditions_of(bound: Callable[[], Conditional]) -> tuple[Condition, ...]:
-    """What a bound supposes, whether it is so or not."""
-    try:
-        return bound().conditions
-    except ConditionError as error:
-        return error.conditions
+        return f"{html_table(self._title(), self._lines())}<ul>{told}</ul>"
 
 
 def guarantee_of(bound: Callable[[], Bound], conditions: tuple[Condition, ...], **told: Any) -> Guarantee:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from pocketkernel.certificate.bound import Bound, Condition, advice_constant, check
+from pocketkernel.certificate.bound import Bound, Condition, ConditionError, advice_constant, check
 
 
 def theorem_3_afterwards(
@@ -162,21 +162,12 @@ class SmoothRun:
 
 @dataclass(frozen=True)
 class Premises:
-    """What Theorem 3 supposes of a run, and what its bound begins with.
-
-    Attributes
-    ----------
-    conditions : tuple of Condition
-    holds : str
-        "with probability at least ..."
-    rate, gamma : float
-        lambda, and the share of the learner's own loss that the bound allows.
-    """
+    """What Theorem 3 supposes of a run, and what its bound begins with."""
 
     conditions: tuple[Condition, ...]
-    holds: str
-    rate: float
-    gamma: float
+    holds: str  # "with probability at least ..."
+    rate: float  # lambda
+    gamma: float  # the share of the learner's own loss that the bound allows
 
 
 def theorem_3_premises(run: SmoothRun, step: float | None) -> Premises:
@@ -196,3 +187,11 @@ def theorem_3_premises(run: SmoothRun, step: float | None) -> Premises:
         more,
     )
     return Premises(conditions, holds, rate, gamma)
+
+
+def theorem_3_conditions(run: SmoothRun, step: float) -> tuple[Condition, ...]:
+    """What Theorem 3 supposes of a run, whether it holds or not."""
+    try:
+        return theorem_3_premises(run, step).conditions
+    except ConditionError as error:
+        return error.conditions

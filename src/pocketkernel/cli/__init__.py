@@ -32,20 +32,11 @@ Exit codes: 0 done, 1 something is wrong with a file, 2 with the command, 130 in
 
 
 class Branch(NamedTuple):
-    """Further verbs under a name, which are imported when they are used.
-
-    Attributes
-    ----------
-    name : str
-    app : str
-        A cyclopts App of that name, as "module:attribute".
-    help : str
-        A line about it.
-    """
+    """Further verbs under a name, which are imported when they are used."""
 
     name: str
-    app: str
-    help: str
+    app: str  # a function or a cyclopts App of that name, as "module:attribute"
+    help: str  # a line about it
 
 
 def main(argv: Sequence[str] | None = None, branches: Sequence[Branch] = ()) -> int:

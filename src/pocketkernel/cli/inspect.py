@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.table import Table
 
 from pocketkernel import model_file
-from pocketkernel.cli._watch import bar, promised_bytes
 from pocketkernel.cli.show import escape, out, print_json
+from pocketkernel.cli.watch import bar, figures_of, three_columns
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label
@@ -67,19 +66,12 @@ def facts(model: Any, pipeline: Pipeline | None, file: Path) -> dict[str, Any]:
         "file_bytes": file.stat().st_size,
         "file_format": model_file.FORMAT_VERSION,
         "version": model_file.LIBRARY_VERSION,
-        "learner": type(model).__name__,
+        **figures_of(model),
         "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
-        "rows": done["rounds"],
-        "mistakes": done["mistakes"],
-        "loss": done["cumulative_loss"],
-        "budget": model.budget_,
         "budget_counts": "rows" if model._budget_name == "budget" else "frequencies",
-        "bytes": model.nbytes,
-        "promised_bytes": promised_bytes(model),
         "kernels": kernels,
         "diagnostics": {name: _plain(value) for name, value in done.items()},
         "labels": [plain_label(label) for label in model.classes_],
-        "features": model.n_features_in_,
         "feature_names": pipeline.feature_names if pipeline else None,
         "scale": pipeline.scaler.kind if pipeline and pipeline.scaler else None,
         "format": pipeline.reading.get("format") if pipeline else None,
@@ -87,10 +79,7 @@ def facts(model: Any, pipeline: Pipeline | None, file: Path) -> dict[str, Any]:
 
 
 def _show(console: Console, found: dict[str, Any]) -> None:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="cyan", width=16)
-    grid.add_column(width=36)
-    grid.add_column(justify="right")
+    grid = three_columns(36)
     rows = max(found["rows"], 1)
     grid.add_row("learner", found["learner"], found["version"])
     grid.add_row("rows learned", "", f"{found['rows']:,}")

@@ -152,7 +152,6 @@ class Learning:
     def parameters(self, learner: str) -> dict[str, Any]:
         """Parameters of the learner's constructor."""
         class_ = learner_class(learner)
-        known = class_._get_param_names()
         if self.memory is not None and self.budget is not None:
             raise UsageError("--memory and --budget are both given: choose one.")
         given: dict[str, Any] = {
@@ -172,9 +171,6 @@ class Learning:
                 option = {"random_state": "seed", class_._budget_name: "budget"}.get(name, name)
                 raise UsageError(f"--set {name} is an option of its own: use --{option}.")
             given[name] = literal(value)
-        for name in given:
-            if name not in known:
-                raise UsageError(f"{name} is no parameter of {class_.__name__}, which has {', '.join(known)}.")
         return given
 
 

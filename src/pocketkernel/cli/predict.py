@@ -1,19 +1,18 @@
 """`pocketkernel predict`: labels and scores for the rows of a file or a pipe."""
 
 import csv
+import io
 import json as js
-import os
-import secrets
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import numpy as np
 from cyclopts import Parameter
 
-from pocketkernel._files import named
+from pocketkernel._files import named, replacing
 from pocketkernel._scores import labels_of
 from pocketkernel._text import json_plain, plain
 from pocketkernel.cli.options import File, Format, at_least, source_of
@@ -138,19 +137,11 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
         return
-    if path.exists() and not path.is_file():  # a device or a pipe, which takes what comes
-        try:
-            with path.open("w", encoding="utf-8", newline="") as file:
-                yield file
-        except OSError as error:
-            raise named(error, path) from error
-        return
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    is_device = path.exists() and not path.is_file() and not path.is_dir()  # or a pipe, which takes what comes
     try:
-        with beside.open("x", encoding="utf-8", newline="") as file:
-            yield file
-        os.replace(beside, path)
-    except BaseException as error:
-        with suppress(OSError):
-            beside.unlink()
+        with path.open("wb") if is_device else replacing(path) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            yield text
+            text.detach()
+    except OSError as error:
         raise named(error, path) from error

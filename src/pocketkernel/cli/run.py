@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 
 from pocketkernel._text import plain
-from pocketkernel.cli._watch import Watch, panel, promised_bytes
 from pocketkernel.cli.errors import describe
 from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
 from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
+from pocketkernel.cli.watch import Watch, figures_of, panel
 from pocketkernel.evaluate import Job, Record, Run, run_job
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.recorder import kernel_names
@@ -157,18 +157,12 @@ def results(done: Run) -> dict[str, Any]:
     """What came out of a run, but for times and places."""
     progress, model = done.progress, done.model
     assert progress is not None
-    counts = model.diagnostics_
     return {
-        "learner": type(model).__name__,
+        **figures_of(model),
         "rows": progress.rows,
         "mistakes": progress.mistakes,
         "mistake_rate": progress.mistake_rate,
-        "loss": counts["cumulative_loss"],
         "classes": [plain_label(label) for label in model.classes_],
-        "features": done.stream.n_features,
-        "budget": model.budget_,
-        "bytes": model.nbytes,
-        "promised_bytes": promised_bytes(model),
         "kernels": [
             {"kernel": kernel, "weight": weight}
             for kernel, weight in zip(kernel_names(model), model.kernel_weights_.tolist(), strict=True)

@@ -14,12 +14,7 @@ READER = "pocketkernel reader"
 def ahead(blocks: Iterator[Block], depth: int = 2) -> Generator[Block, None, None]:
     """The same blocks, read by a thread of its own while the learner, which leaves Python alone, works on the last.
 
-    Parameters
-    ----------
-    blocks : iterator of Block
-        It is used in that thread alone.
-    depth : int, default=2
-        Blocks that may wait.
+    The iterator is used in that thread alone. At most `depth` blocks wait.
     """
     queue: Queue[Block | BaseException | None] = Queue(depth)
     stop = Event()

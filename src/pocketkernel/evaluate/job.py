@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -27,6 +28,16 @@ def learner_class(name: str) -> Any:
     if plain not in known:
         raise ValueError(f"learner={name!r} is unknown: use one of {', '.join(sorted(known))}.")
     return getattr(learners, known[plain])
+
+
+def make_learner(name: str, parameters: Mapping[str, Any]) -> Any:
+    """A learner of that name with these parameters; all of them must be its own."""
+    class_ = learner_class(name)
+    known = class_._get_param_names()
+    for parameter in parameters:
+        if parameter not in known:
+            raise ValueError(f"{parameter} is no parameter of {class_.__name__}, which has {', '.join(known)}.")
+    return class_(**parameters)
 
 
 @dataclass
@@ -104,11 +115,7 @@ class Job:
 
     def start(self) -> Run:
         """Open the stream and build the learner."""
-        class_ = learner_class(self.learner)
-        known = class_._get_param_names()
-        for name in self.parameters:
-            if name not in known:
-                raise ValueError(f"{name} is no parameter of {class_.__name__}, which has {', '.join(known)}.")
+        model = make_learner(self.learner, self.parameters)
         if self.scale is not None and self.scale not in SCALERS:
             raise ValueError(f"scale={self.scale!r} is unknown: use one of {', '.join(SCALERS)}.")
         for name, number, least in (("rows", self.rows, 1), ("permute", self.permute, 0)):
@@ -123,7 +130,7 @@ class Job:
         scaler = None if self.scale is None else SCALERS[self.scale]()
         return Run(
             stream,
-            class_(**self.parameters),
+            model,
             scaler=scaler,
             permute=self.permute,
             rows=self.rows,

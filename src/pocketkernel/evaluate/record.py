@@ -47,19 +47,17 @@ class Record:
     >>> from tempfile import TemporaryDirectory
     >>> from pocketkernel import MOMDS
     >>> from pocketkernel.evaluate import Recorder, progressive, settings_of
-    >>> from pocketkernel.stream import digits
+    >>> from pocketkernel.stream import known_kernel
     >>> model, recorder = MOMDS(memory="64KiB", random_state=0), Recorder()
-    >>> for progress in progressive(model, *digits(), block=300):
+    >>> for progress in progressive(model, *known_kernel(1000), block=300):
     ...     recorder.add(model, progress)
-    >>> record = Record(settings_of(model, source="digits"), recorder.curve())
+    >>> record = Record(settings_of(model, source="made up"), recorder.curve())
     >>> with TemporaryDirectory() as folder:
     ...     record.write(folder, format="csv")
     ...     Record.read(folder) == record
     True
     >>> record.curve.rows.tolist()
-    [300, 600, 900, 1200, 1500, 1797]
-    >>> bool(record.curve.mistake_rate[-1] < 0.1)
-    True
+    [300, 600, 900, 1000]
     """
 
     settings: dict[str, Any]

@@ -25,21 +25,7 @@ class RunError(ValueError):
 
 
 class Run:
-    """A stream on its way through a learner. Made by `Job.start`.
-
-    Attributes
-    ----------
-    stream, model, scaler, recorder
-        Its parts.
-    classes : array or None
-        The labels there are, once that is known.
-    progress : Progress or None
-        After the latest block.
-    total : int or None
-        Rows there will be, if that is known.
-    resumed_at : list of int
-        Rows after which the run went on from a checkpoint.
-    """
+    """A stream on its way through a learner. Made by `Job.start`."""
 
     def __init__(
         self,
@@ -54,10 +40,10 @@ class Run:
     ) -> None:
         self.stream, self.model, self.scaler = stream, model, scaler
         self.recorder = Recorder()
-        self.progress: Progress | None = None
-        self.total = rows
-        self.resumed_at: list[int] = []
-        self.classes: npt.NDArray[Any] | None = None
+        self.progress: Progress | None = None  # after the latest block
+        self.total = rows  # that there will be, if that is known
+        self.resumed_at: list[int] = []  # rows after which the run went on from a checkpoint
+        self.classes: npt.NDArray[Any] | None = None  # the labels there are, once that is known
         self._permute, self._rows, self._reading, self._count = permute, rows, reading or {}, count
         if stream.classes is not None:
             self.classes = np.unique(np.array(stream.classes))

@@ -12,7 +12,6 @@ from pocketkernel.learners._embedding import core_of as core_of
 from pocketkernel.learners._embedding import raw_scores as raw_scores
 from pocketkernel.learners._embedding import recipe_of as recipe_of
 from pocketkernel.learners._embedding import room_for_scores as room_for_scores
-from pocketkernel.learners._embedding import to_bytes as to_bytes
 from pocketkernel.learners._labels import check_labels as check_labels
 from pocketkernel.learners._labels import is_sequence_of_labels as is_sequence_of_labels
 from pocketkernel.learners._persistent import plausible as plausible

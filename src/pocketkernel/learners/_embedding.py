@@ -28,11 +28,6 @@ def room_for_scores(learner: OnlineKernelClassifier, rows: int) -> Scores:
     return learner._room_for_scores(rows)
 
 
-def contents_of(learner: OnlineKernelClassifier) -> Contents:
-    """What a model file of the learner holds, for those who add to it."""
-    return learner._contents({})
-
-
-def to_bytes(learner: OnlineKernelClassifier, extra: dict[str, Any]) -> bytes:
-    """A model file with the adapter's own JSON in it."""
-    return learner._to_bytes(extra)
+def contents_of(learner: OnlineKernelClassifier, extra: dict[str, Any] | None = None) -> Contents:
+    """What a model file of the learner holds, for those who add to it; `extra` is the JSON of an adapter."""
+    return learner._contents(extra or {})

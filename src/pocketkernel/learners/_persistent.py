@@ -46,7 +46,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         written as its family and number; `random_state` as it is if it is None or a number, else as the seed that was
         drawn from it.
         """
-        return self._to_bytes({})
+        return model_file.encode(self._contents({}))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_bytes()` to a file, which `pocketkernel.load` reads.
@@ -55,12 +55,8 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         """
         write_atomically(path, self.to_bytes())
 
-    def _to_bytes(self, extra: dict[str, Any]) -> bytes:
-        """`to_bytes` with JSON of whoever wraps the estimator."""
-        return model_file.encode(self._contents(extra))
-
     def _contents(self, extra: dict[str, Any]) -> Contents:
-        """What a file of this estimator holds."""
+        """What a file of this estimator holds, with JSON of whoever wraps it."""
         name = type(self).__name__
         if library_class(type(self)) is not type(self):
             raise TypeError(
@@ -106,11 +102,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The model that `to_bytes` wrote; it goes on exactly where that one was."""
-        return cls._from_contents(model_file.decode(data, plausible))
-
-    @classmethod
-    def _from_contents(cls, contents: Contents) -> Self:
-        estimator, extra = cls._restored(contents)
+        estimator, extra = cls._restored(model_file.decode(data, plausible))
         if extra:
             raise ModelFileError("the model file holds a stream of pocketkernel.river: use pocketkernel.load.")
         return estimator
@@ -291,7 +283,7 @@ def plausible(model: dict[str, Any], state_bytes: int) -> None:
     if expected != state_bytes:
         raise ModelFileError(
             f"the model file has a recipe for a state of {expected} bytes and a state of {state_bytes}: they do not "
-            "match."
+            "match, unless an earlier version of pocketkernel wrote it, in which this learner worked differently."
         )
 
 

@@ -1,12 +1,12 @@
 """What a learner will take, before it has seen a row."""
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from types import MethodType
 from typing import Any
 
+from pocketkernel._text import aligned, html_table
 from pocketkernel.memory import parse_bytes
 
 MOST_FEATURES = 1_000_000
@@ -91,16 +91,10 @@ class Plan:
         return lines
 
     def __repr__(self) -> str:
-        lines = self._lines()
-        name, number = (max(len(line[column]) for line in lines) for column in (0, 1))
-        return "\n".join([self._title(), *(f"  {a:<{name}}  {b:>{number}} {c}" for a, b, c in lines)])
+        return aligned(self._title(), self._lines())
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><th style="text-align:left">{a}</th><td style="text-align:right">{b}</td><td>{c}</td></tr>'
-            for a, b, c in self._lines()
-        )
-        return f"<table><caption>{html.escape(self._title())}</caption>{rows}</table>"
+        return html_table(self._title(), self._lines())
 
 
 class OnClassOrInstance:

@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
-from pocketkernel.certificate.certificate import ROUNDING, STOPPING, WEIGHTS, Guarantee, conditions_of, guarantee_of
-from pocketkernel.certificate.m_omd_s import SmoothRun, theorem_3_afterwards, theorem_3_delta, theorem_3_premises
+from pocketkernel.certificate.certificate import ROUNDING, STOPPING, WEIGHTS, Guarantee, guarantee_of
+from pocketkernel.certificate.m_omd_s import SmoothRun, theorem_3_afterwards, theorem_3_conditions, theorem_3_delta
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.losses import LOSSES
@@ -121,7 +121,7 @@ class MOMDS(OnlineKernelClassifier):
                 step=made.step,
                 **setting,
             ),
-            conditions_of(partial(theorem_3_premises, run, made.step)),
+            theorem_3_conditions(run, made.step),
             theorem="Theorem 3 of Li & Liao (2024), afterwards",
             against=(
                 f"The regret is against every function of norm at most U = {made.norm_bound:.4g} of any kernel. The "

@@ -41,18 +41,8 @@ class Axis:
     ) -> "Axis":
         """Make an axis that shows all finite values (of a logarithmic one, all positive values).
 
-        Parameters
-        ----------
-        values : array of float
-            What is to be shown; nothing at all gives an axis from 0 to 1.
-        unit : {"number", "percent", "bytes"}, default="number"
-            How numbers are written.
-        log : bool, default=False
-            Logarithmic.
-        zero : bool, default=True
-            A linear axis of positive numbers begins at zero.
-        tight : bool, default=False
-            The axis ends with the values, not with the tick beyond.
+        With `zero`, a linear axis of positive numbers begins there. A `tight` one ends with the values, not with the
+        tick beyond.
         """
         numbers = np.asarray(values, dtype=np.float64).ravel()
         numbers = np.clip(numbers[np.isfinite(numbers)], -_HUGE, _HUGE)
@@ -111,16 +101,8 @@ class Axis:
 def written(value: float, unit: str = "number", step: float | None = None, largest: float | None = None) -> str:
     """Write a number for people, briefly.
 
-    Parameters
-    ----------
-    value : float
-        The number.
-    unit : {"number", "percent", "bytes"}, default="number"
-        What it counts.
-    step : float, default=None
-        It gets as many decimals as this has; None stands for the fewest that make sense.
-    largest : float, default=None
-        It is written in thousands, KiB and so on as this would be; None stands for the number itself.
+    It gets as many decimals as the step has, or else the fewest that make sense, and is written in thousands, KiB and
+    so on as the largest would be, or else by its own size.
 
     Examples
     --------

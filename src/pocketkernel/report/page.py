@@ -43,28 +43,11 @@ def write_page(
     commands: Iterable[str] = (),
     versions: str = "",
 ) -> None:
-    """Write a page of tables and charts. Needs jinja2.
+    """Write a page of tables and charts; a file that is there is replaced. Needs jinja2.
 
-    Parameters
-    ----------
-    path : path
-        The HTML file; one that is there is replaced.
-    title, lead : str
-        Of the page, and a sentence below.
-    tiles : list of Tile, default=()
-        Headline numbers.
-    tables : list of Table, default=()
-        Results.
-    charts : dict of lists of Chart, default=None
-        By section: mistakes, kernels, buffer, loss, more.
-    repeated : bool, default=False
-        Whether lines are means, and bands standard deviations: a note says so.
-    settings : list of Table, default=()
-        How it was set up.
-    commands : list of str, default=()
-        Command lines that do it again.
-    versions : str, default=""
-        What they did it with.
+    The lead is a sentence below the title. Charts go by section: mistakes, kernels, buffer, loss, more. `repeated`
+    tells whether lines are means, and bands standard deviations: a note says so. `commands` are command lines that do
+    it again, and `versions` what they did it with.
     """
     jinja2 = optional("jinja2", "a report", "report")
     safe = optional("markupsafe", "a report", "report").Markup

@@ -19,14 +19,7 @@ FONT = 'font-family="system-ui, sans-serif" font-size="11"'
 
 
 def write_picture(chart: Chart, path: str | os.PathLike[str]) -> None:
-    """Draw a chart into an SVG file.
-
-    Parameters
-    ----------
-    chart : Chart
-        What to draw.
-    path : path
-        Ends in .svg.
+    """Draw a chart into a file that ends in .svg.
 
     Examples
     --------

@@ -26,16 +26,9 @@ _DASHES = ("", "7 4", "2 4", "9 3 2 3")
 
 
 def figure(chart: Chart, identifier: str, *, small: bool = False) -> str:
-    """Draw a chart.
+    """Draw a chart; no other figure of the page has its identifier, of letters, digits and hyphens.
 
-    Parameters
-    ----------
-    chart : Chart
-        What to draw.
-    identifier : str
-        A name that no other figure of the page has, of letters, digits and hyphens.
-    small : bool, default=False
-        For three in a line rather than two.
+    A small one is for three in a line rather than two.
 
     Examples
     --------

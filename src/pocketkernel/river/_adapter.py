@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from river import base
+from sklearn.utils import get_tags
 
 from pocketkernel import learners, model_file
 from pocketkernel._alone import alone
@@ -83,7 +84,7 @@ class Adapter(base.Estimator):
         Parameters
         ----------
         x : dict
-            Finite numbers by name.
+            Finite numbers by name; None or NaN is a missing value to a learner that takes them (PocketClassifier).
         y
             The label, or the number to predict.
         w : float, default=1.0
@@ -99,7 +100,7 @@ class Adapter(base.Estimator):
                 if core_of(model).learn_dense(row, target, weight, np.empty(self._score_shape)) == 0:
                     columns.collisions += shared
                     return
-        self._learn(read_dict(x), [y], w)
+        self._learn(read_dict(x, self._takes_missing()), [y], w)
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """Learn the rows of a pandas DataFrame with a Series of targets: the same as `learn_one` for each in turn.
@@ -108,7 +109,7 @@ class Adapter(base.Estimator):
         """
         if not is_sequence_of_labels(y):  # a frame would give its names, a set any order
             raise ValueError(f"y is of type {type(y).__name__}, {short(y)}: give a pandas Series or a list.")
-        values, targets = read_frame(X), list(y)
+        values, targets = self._read_frame(X), list(y)
         if len(targets) != len(X):
             raise ValueError(f"X has {len(X)} rows but y has {len(targets)} values: give one per row.")
         if targets:
@@ -142,6 +143,12 @@ class Adapter(base.Estimator):
                 raise named(error, values) from None
             self._columns.keep(new, shared, len(targets))
             self._keep(read)
+
+    def _read_frame(self, X: Any) -> Values:
+        return read_frame(X, self._takes_missing())
+
+    def _takes_missing(self) -> bool:
+        return isinstance(self.learner, self._takes) and bool(get_tags(self.learner).input_tags.allow_nan)
 
     def _unlearned(self) -> OnlineKernelClassifier:
         """A copy of the learner that has learned nothing, with the seed."""
@@ -177,7 +184,7 @@ class Adapter(base.Estimator):
             row, score, columns = np.empty((1, self.width)), np.empty(self._score_shape), self._columns
             if fill_row(columns.of, columns.shared, x, row) >= 0 and core_of(model).score_dense(row, score, 1) == 0:
                 return score.tolist()[0]
-        return self._scores(read_dict(x), 1)[0]
+        return self._scores(read_dict(x, self._takes_missing()), 1)[0]
 
     def _scores(self, values: Values, count: int) -> list[Any]:
         """The same for rows that may have unknown names."""
@@ -252,15 +259,12 @@ class Adapter(base.Estimator):
                 f"{type(self).__name__} is not a class of pocketkernel.river, so a file of it could not be read: "
                 "pickle it."
             )
-        return learners.to_bytes(
-            self._model,
-            {
-                "river": type(self._model).__name__,
-                "columns": [writable("feature", name) for name in self.columns_],
-                "collisions": f"{self.collisions_:020d}",  # a fixed number of digits
-            }
-            | self._written(),
-        )
+        extra = {
+            "river": type(self._model).__name__,
+            "columns": [writable("feature", name) for name in self.columns_],
+            "collisions": f"{self.collisions_:020d}",  # a fixed number of digits
+        }
+        return model_file.encode(learners.contents_of(self._model, extra | self._written()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_bytes()` to a file, which `pocketkernel.load` reads; an older file is replaced in one step."""

@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 from pocketkernel import learners
 from pocketkernel.learners import OnlineKernelClassifier, Plan
 from pocketkernel.river._adapter import Adapter, are_plain, check_count, implausible, writable
-from pocketkernel.river._columns import Features, Floats, pandas, read_frame
+from pocketkernel.river._columns import Features, Floats, pandas
 from pocketkernel.river._labels import Labels, Pair, Several
 
 
@@ -113,13 +113,13 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
 
     def predict_many(self, X: Any) -> Any:
         """Labels of the rows of a pandas DataFrame, as a Series with its index."""
-        labels = [self._labels.best(score) for score in self._scores(read_frame(X), len(X))]
+        labels = [self._labels.best(score) for score in self._scores(self._read_frame(X), len(X))]
         return pandas().Series(labels, index=X.index, name=self._y_name)
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probabilities of the rows of a pandas DataFrame, as a DataFrame with its index and a column per label."""
         self._check_loss()
-        odds = self._labels.odds_many(self._scores(read_frame(X), len(X)))
+        odds = self._labels.odds_many(self._scores(self._read_frame(X), len(X)))
         return pandas().DataFrame(odds, index=X.index)
 
     def _check_loss(self) -> None:

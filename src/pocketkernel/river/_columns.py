@@ -20,28 +20,13 @@ Values = dict[Hashable, Any]
 
 
 class Columns:
-    """The column of each name.
-
-    Parameters
-    ----------
-    width : int
-        Number of columns.
-
-    Attributes
-    ----------
-    of : dict
-        Columns of the names that have their own.
-    shared : dict
-        Columns of some names that share one, as `_shared_column` returns them.
-    collisions : int
-        Number of learned values that shared a column.
-    """
+    """The column of each name, of so many."""
 
     def __init__(self, width: int) -> None:
         self.width = width
-        self.of: dict[Hashable, int] = {}
-        self.shared: dict[Hashable, int] = {}
-        self.collisions = 0
+        self.of: dict[Hashable, int] = {}  # columns of the names that have their own
+        self.shared: dict[Hashable, int] = {}  # of some names that share one, as `_shared_column` returns them
+        self.collisions = 0  # learned values that shared a column
 
     def new_names(self, names: Iterable[Hashable]) -> tuple[dict[Hashable, int], list[Hashable]]:
         """Columns for unknown names as long as some are free, and the names that have to share one.
@@ -95,14 +80,14 @@ class Columns:
 # ---- values ---------------------------------------------------------------------------------------------------------
 
 
-def read_dict(x: Any) -> Values:
-    """Values of a mapping by name, or an error."""
+def read_dict(x: Any, missing: bool) -> Values:
+    """Values of a mapping by name, or an error; None and NaN are NaN where values may be missing."""
     if not isinstance(x, Mapping):
         raise TypeError(f"x={short(x)} is a {type(x).__name__}: give a dict of features.")
-    return {name: _number(name, value) for name, value in x.items()}
+    return {name: _number(name, value, missing) for name, value in x.items()}
 
 
-def read_frame(X: Any) -> Values:
+def read_frame(X: Any, missing: bool) -> Values:
     """Values of a pandas DataFrame by name, one array for each column."""
     if not isinstance(X, pandas().DataFrame):
         raise TypeError(f"X is a {type(X).__module__}.{type(X).__name__}: give a pandas DataFrame.")
@@ -110,9 +95,9 @@ def read_frame(X: Any) -> Values:
         raise ValueError(f"X has two columns named {X.columns[X.columns.duplicated()][0]!r}: rename one of them.")
     if all(dtype.kind in "biuf" for dtype in X.dtypes):
         block = X.to_numpy(dtype=np.float64, na_value=np.nan)
-        if np.isfinite(block).all():
+        if np.isfinite(block).all() or (missing and not np.isinf(block).any()):
             return dict(zip(X.columns, block.T, strict=True))
-    return {name: np.array([_number(name, value) for value in column]) for name, column in X.items()}
+    return {name: np.array([_number(name, value, missing) for value in column]) for name, column in X.items()}
 
 
 def pandas() -> Any:
@@ -130,8 +115,12 @@ def named(error: ValueError, values: Values) -> ValueError:
     return ValueError(f"{error} The largest value is that of {name!r}.")
 
 
-def _number(name: Hashable, value: Any) -> float:
-    """The value of a feature as a finite float, or an error that names the feature."""
+def _number(name: Hashable, value: Any, missing: bool) -> float:
+    """The value of a feature as a finite float, or NaN if it may be missing, or an error that names the feature."""
+    if missing and (
+        value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value))
+    ):
+        return math.nan
     is_odd = isinstance(value, str | bytes | np.datetime64 | np.timedelta64) or getattr(value, "ndim", 0) != 0
     try:
         number = math.nan if is_odd or value is np.ma.masked else float(value)

@@ -11,29 +11,13 @@ from pocketkernel.river._columns import Floats
 
 
 class Labels:
-    """The labels that have been learned, and what scores mean: none yet.
-
-    Parameters
-    ----------
-    classes : array
-        The learner's classes.
-    places : dict, default={}
-        Position in `classes` of each label that has been learned.
-
-    Attributes
-    ----------
-    codes : dict
-        The class of each such label, as a column of one row.
-    known : list
-        Labels that have a probability: those that have been learned; if there are two classes and no other label, also
-        the bools.
-    """
+    """The labels that have been learned, and what scores mean: none yet."""
 
     def __init__(self, classes: Floats, places: dict[Hashable, int] | None = None) -> None:
-        self.classes = classes
-        self.places = places or {}
-        self.codes = {y: classes[[place]] for y, place in self.places.items()}
-        self.known = list(self.places)
+        self.classes = classes  # the learner's
+        self.places = places or {}  # in `classes`, of each label that has been learned
+        self.codes = {y: classes[[place]] for y, place in self.places.items()}  # as a column of one row
+        self.known = list(self.places)  # labels that have a probability
         if len(classes) == 2 and all(y in (False, True) for y in self.known):
             self.known += [y for y in (False, True) if y not in self.known]
 
@@ -102,13 +86,6 @@ class Pair(Labels):
         if len(self.known) == 1:
             return {self.known[0]: 1.0}
         positive = sigmoid(score)
-        return {self.known[0]: 1.0 - positive, self.known[1]: positive}
-
-    def odds_many(self, scores: list[Any]) -> dict[Hashable, Any]:
-        """The same for rows, without a dict for each."""
-        if len(self.known) == 1:
-            return super().odds_many(scores)
-        positive = np.array([sigmoid(score) for score in scores])
         return {self.known[0]: 1.0 - positive, self.known[1]: positive}
 
 

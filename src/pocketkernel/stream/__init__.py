@@ -1,12 +1,11 @@
 """Streams of rows and labels: files and pipes, encoding, scaling, and made-up streams."""
 
-from pocketkernel.stream.block import Block, blocks_of, gather, permutation, permute
-from pocketkernel.stream.bundled import digits
+from pocketkernel.stream.block import Block, blocks_of, gather, permutation
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.errors import Skipped, StreamError
 from pocketkernel.stream.generators import known_kernel
 from pocketkernel.stream.reader import Stream, open_stream
-from pocketkernel.stream.scale import SCALERS, OnlineMaxAbs, OnlineMinMax, OnlineStandard, Scaler, scale
+from pocketkernel.stream.scale import SCALERS, OnlineMaxAbs, OnlineMinMax, OnlineStandard, Scaler
 
 __all__ = [
     "SCALERS",
@@ -20,11 +19,8 @@ __all__ = [
     "Stream",
     "StreamError",
     "blocks_of",
-    "digits",
     "gather",
     "known_kernel",
     "open_stream",
     "permutation",
-    "permute",
-    "scale",
 ]

@@ -5,27 +5,19 @@ from typing import Any
 
 import numpy as np
 
+from pocketkernel._optional import optional
 from pocketkernel.stream.errors import StreamError
 from pocketkernel.stream.files import Opened
 from pocketkernel.stream.table import Schema, Table, side_by_side
 
 ROWS = 4096
-NEEDED = "pyarrow is needed to read {}: pip install 'pocketkernel[files]'."
-
-
-def _pyarrow(what: str) -> Any:
-    try:
-        import pyarrow  # noqa: PLC0415 (only for those who need it)
-    except ImportError as error:
-        raise ImportError(NEEDED.format(what)) from error
-    return pyarrow
 
 
 class ArrowBatches:
     """The rows of one file; `format` is "parquet" or "arrow"."""
 
     def __init__(self, opened: Opened, format: str) -> None:
-        self.pa = _pyarrow("Parquet" if format == "parquet" else "Arrow")
+        self.pa = optional("pyarrow", f"reading {'Parquet' if format == 'parquet' else 'Arrow'}", "files")
         self.opened = opened
         self.total = 0
         self._batches: Callable[[list[str]], Iterable[Any]]

@@ -92,29 +92,6 @@ def permutation(rows: int, seed: int) -> npt.NDArray[np.int64]:
     return np.random.default_rng(seed).permutation(rows)
 
 
-def permute(blocks: Iterable[Block], seed: int, *, block: int = 1000) -> Iterator[Block]:
-    """The rows of a stream in random order, for streams that fit in memory.
-
-    Parameters
-    ----------
-    blocks : iterable of Block
-    seed : int
-        Of `permutation`.
-    block : int, default=1000
-        Rows per block given out.
-
-    Examples
-    --------
-    >>> X = np.arange(4.0)[:, None]
-    >>> gather(permute(blocks_of(X), seed=0)).X.ravel().tolist()
-    [2.0, 0.0, 1.0, 3.0]
-    """
-    whole = gather(blocks)
-    order = permutation(len(whole), seed)
-    for start in range(0, len(order), check_block(block)):
-        yield whole.take(order[start : start + block])
-
-
 def rebatch(pieces: Iterable[Block], size: int) -> Iterator[Block]:
     """The same rows in blocks of exactly `size` rows; only the last may be shorter."""
     held: list[Block] = []

@@ -20,19 +20,7 @@ FEWEST_ROWS = 8
 
 
 class Delimited:
-    """The rows of one file.
-
-    Parameters
-    ----------
-    delimiter : str
-        One byte.
-    header : bool or None
-        Whether the first record has the names. None: it has, if none of its fields is a number.
-    columns : list of str or None
-        Names, for a file without a header; for one with a header, the same names in any order.
-    sample : int
-        Rows to tell numbers from text by.
-    """
+    """The rows of one file."""
 
     def __init__(
         self,
@@ -40,9 +28,9 @@ class Delimited:
         skipped: Skipped,
         *,
         delimiter: str,
-        header: bool | None,
-        columns: list[str] | None,
-        sample: int = SAMPLE,
+        header: bool | None,  # whether the first record has the names; None: if none of its fields is a number
+        columns: list[str] | None,  # the names, without a header; with one, the same names in any order
+        sample: int = SAMPLE,  # rows to tell numbers from text by
     ) -> None:
         if len(delimiter.encode()) != 1 or delimiter in '"\n\r':
             raise ValueError(f"delimiter={delimiter!r} cannot be used: give one ASCII character, such as ',' or ';'.")

@@ -65,26 +65,13 @@ class Counted(io.RawIOBase):
 
 @dataclass
 class Opened:
-    """One file of a source, open for reading.
+    """One file of a source, open for reading."""
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    file : binary file
-        What is in it, uncompressed.
-    raw : binary file
-        The file itself.
-    compressed : bool
-    path : Path or None
-        None for a file that can be read only once.
-    """
-
-    name: str
-    file: io.BufferedIOBase
-    raw: Counted
+    name: str  # for messages
+    file: io.BufferedIOBase  # what is in it, uncompressed
+    raw: Counted  # the file itself
     compressed: bool
-    path: Path | None = None
+    path: Path | None = None  # None for a file that can be read only once
     share: float | None = None  # how much has been read, if the reader knows better
     owned: bool = False  # whether a file that is read only once is to be closed at its end
 
@@ -111,21 +98,11 @@ class Opened:
 
 @dataclass
 class Files:
-    """The files of a source, in order.
+    """The files of a source, in order."""
 
-    Attributes
-    ----------
-    paths : list of Path
-        Files that can be read again and again.
-    kept : Opened or None
-        Instead of paths, one file that can be read only once: standard input, a pipe, a file object.
-    size : int or None
-        Bytes on disk, all together; None if not known.
-    """
-
-    paths: list[Path] = field(default_factory=list)
-    kept: Opened | None = None
-    size: int | None = None
+    paths: list[Path] = field(default_factory=list)  # files that can be read again and again
+    kept: Opened | None = None  # instead, one that can be read only once: standard input, a pipe, a file object
+    size: int | None = None  # bytes on disk, all together, if known
     used: bool = False
     done: int = 0
     current: Opened | None = field(default=None, repr=False)
@@ -263,26 +240,14 @@ def guess_format(opened: Opened) -> str:
 
 
 class Text:
-    """A growing and shrinking piece of a text file: whole lines are taken off its front, chunks come in at its back.
-
-    Attributes
-    ----------
-    buffer : bytes
-        The piece.
-    at : int
-        Place of the first byte that has not been used.
-    line : int
-        Number of the line at that place, from 1.
-    final : bool
-        Whether nothing follows.
-    """
+    """A growing and shrinking piece of a text file: whole lines are taken off its front, chunks come in at its back."""
 
     def __init__(self, opened: Opened) -> None:
         self.opened = opened
         self.buffer = opened.read(CHUNK, wait=False)
-        self.at = 3 if self.buffer.startswith(b"\xef\xbb\xbf") else 0
-        self.line = 1
-        self.final = not self.buffer
+        self.at = 3 if self.buffer.startswith(b"\xef\xbb\xbf") else 0  # the first byte that has not been used
+        self.line = 1  # number of the line there, from 1
+        self.final = not self.buffer  # whether nothing follows
 
     def more(self) -> None:
         """Read on; what was not used stays."""

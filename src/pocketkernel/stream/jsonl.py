@@ -29,29 +29,17 @@ _decode = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
 class JsonLines:
-    """The rows of one file.
-
-    Parameters
-    ----------
-    columns : list of str or None
-        The keys to read.
-    optional : str or None
-        A column that may be absent from all rows.
-    known : list of str
-        Without `columns`, keys that earlier files have.
-    sample : int
-        Lines to tell keys, and numbers from text, by.
-    """
+    """The rows of one file."""
 
     def __init__(
         self,
         opened: Opened,
         skipped: Skipped,
-        columns: list[str] | None,
+        columns: list[str] | None,  # the keys to read
         *,
-        optional: str | None = None,
-        known: Iterable[str] = (),
-        sample: int = SAMPLE,
+        optional: str | None = None,  # a column that may be absent from all rows
+        known: Iterable[str] = (),  # without `columns`, keys that earlier files have
+        sample: int = SAMPLE,  # lines to tell keys, and numbers from text, by
     ) -> None:
         self.name = opened.name
         self.all_keys = columns is None  # of given columns, other keys are left out

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel import _core
-from pocketkernel.stream.block import Array, Piece, csr
+from pocketkernel.stream.block import Piece, csr
 from pocketkernel.stream.errors import Skipped, StreamError
 from pocketkernel.stream.files import Files, Opened, Text
 
@@ -25,26 +25,11 @@ _EXPECTED = {
 
 
 class Libsvm:
-    """The rows of one file.
+    """The rows of one file; a `width` of None stands for any."""
 
-    Attributes
-    ----------
-    width : int or None
-        Number of columns; None as long as any will do.
-    most : int
-        Most rows to read in one go.
-    """
-
-    def __init__(
-        self,
-        opened: Opened,
-        skipped: Skipped,
-        width: int | None,
-        dtype: npt.DTypeLike = np.float64,
-    ) -> None:
-        self.text = Text(opened)
-        self.skipped, self.width, self.dtype = skipped, width, dtype
-        self.most = ROWS
+    def __init__(self, opened: Opened, skipped: Skipped, width: int | None, dtype: npt.DTypeLike = np.float64) -> None:
+        self.text, self.skipped, self.width, self.dtype = Text(opened), skipped, width, dtype
+        self.most = ROWS  # to read in one go
 
     def pieces(self) -> Iterator[Piece]:
         """Rows, as they come."""
@@ -103,13 +88,6 @@ def width_of(files: Files) -> int:
                 break
             text.more()
     return width
-
-
-def line_of(label: float | None, columns: Array, values: Array) -> bytes:
-    """One line of LIBSVM text, which reads back as the same numbers; columns from 0."""
-    words = [] if label is None else [repr(int(label) if label == int(label) else float(label))]
-    words += [f"{column + 1}:{value!r}" for column, value in zip(columns.tolist(), values.tolist(), strict=True)]
-    return " ".join(words).encode() + b"\n"
 
 
 def _error(text: Text, done: _core.Parsed, width: int | None) -> StreamError:

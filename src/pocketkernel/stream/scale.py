@@ -3,15 +3,13 @@
 A column that has not changed yet says nothing about its scale; no rule here divides by zero.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from pocketkernel.model_file import ModelFileError
-from pocketkernel.stream.block import Array, Block, Rows, csr, is_sparse
+from pocketkernel.stream.block import Array, Rows, csr, is_sparse
 
 Doubles = npt.NDArray[np.float64]
 LARGEST = 1e100  # what is larger counts as this, so that no sum of squares overflows
@@ -270,9 +268,3 @@ def _running_largest(sizes: Doubles, columns: Array, before: Doubles) -> Doubles
 
 
 SCALERS: dict[str, type[Scaler]] = {scaler.kind: scaler for scaler in (OnlineStandard, OnlineMinMax, OnlineMaxAbs)}
-
-
-def scale(blocks: Iterable[Block], scaler: Scaler) -> Iterator[Block]:
-    """The same blocks with their rows scaled, each row by those before it."""
-    for block in blocks:
-        yield replace(block, X=scaler.transform_then_learn(block.X))

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from pocketkernel.lab.catalogue.download import Progress, download
+from pocketkernel.lab.streams import line_of
 from pocketkernel.stream.block import gather
 from pocketkernel.stream.errors import StreamError
 from pocketkernel.stream.files import CHUNK, Text, find
-from pocketkernel.stream.libsvm import line_of
 from pocketkernel.stream.reader import Stream, open_stream
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"

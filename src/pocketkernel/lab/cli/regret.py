@@ -19,7 +19,7 @@ from pocketkernel.cli.options import (
     source_of,
 )  # fmt: skip
 from pocketkernel.cli.show import err, print_json, say
-from pocketkernel.evaluate.job import learner_class
+from pocketkernel.evaluate.job import make_learner
 from pocketkernel.kernels import Gaussian
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.cli._two_classes import read_two_classes
@@ -76,10 +76,10 @@ def regret(
         Print everything as one JSON document.
     """
     began = time.perf_counter()
-    made = learner_class(learner)(**learning.parameters(learner))
+    made = make_learner(learner, learning.parameters(learner))
     if made._multiclass:
         raise UsageError(f"{type(made).__name__} is for many classes: use momds, momdh, lkmbooks or raker.")
-    if learner_class(learner).__name__ == "LKMBooks" and made.horizon is None:
+    if type(made).__name__ == "LKMBooks" and made.horizon is None:
         made.set_params(horizon=rows)
     X, y = read_two_classes(source_of(files), rows, reading.options(), permute=permute, scale=scale)
     with err().status("running"):

@@ -68,7 +68,7 @@ class OnlineLinear(_Baseline):
 
     Examples
     --------
-    >>> from pocketkernel.stream import digits
+    >>> from pocketkernel.lab.streams import digits
     >>> X, y = digits()
     >>> scores = OnlineLinear().predict_then_learn(X, y)
     >>> bool(((scores >= 0) == (y > 0)).mean() > 0.85)

@@ -10,7 +10,8 @@ from pocketkernel.evaluate import Progress, progressive
 from pocketkernel.kernels import PAPER_KERNELS
 from pocketkernel.lab.demo.baselines import Majority, OnlineLinear
 from pocketkernel.lab.roster import ROSTER
-from pocketkernel.stream import digits, known_kernel
+from pocketkernel.lab.streams import digits
+from pocketkernel.stream import known_kernel
 
 FRAMES = 100
 SMALLEST_BLOCK = 100

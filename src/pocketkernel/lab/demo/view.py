@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from rich import box
 from rich.panel import Panel
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from pocketkernel.cli.watch import bar, three_columns
 from pocketkernel.evaluate import Progress
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.lab.demo.contest import Contestant, Stream
@@ -15,18 +15,15 @@ from pocketkernel.lab.demo.contest import Contestant, Stream
 def panel(learner: Contestant, stream: Stream, progress: Progress, allowed: int) -> Panel:
     """Show a learner on its way through a stream, in at most `allowed` bytes."""
     rounds, used = len(stream.y), learner.model.nbytes
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="cyan", width=16)
-    grid.add_column(width=30)
-    grid.add_column(justify="right", width=22)
-    grid.add_row("rounds", _bar(progress.rows / rounds), f"{progress.rows:,} of {rounds:,}")
-    grid.add_row("bytes", _bar(used / allowed), f"{used:,} of {allowed:,}")
+    grid = three_columns(30, 22)
+    grid.add_row("rounds", bar(progress.rows / rounds), f"{progress.rows:,} of {rounds:,}")
+    grid.add_row("bytes", bar(used / allowed), f"{used:,} of {allowed:,}")
     grid.add_row("speed", "", f"{progress.rows_per_second:,.0f} rows/s")
     grid.add_row("mistakes", "since the start", f"[bold]{progress.mistake_rate:.1%}[/]")
     grid.add_row("", f"in the last {progress.window_rows:,} rounds", f"{progress.window_mistake_rate:.1%}")
     grid.add_row("kernel weights")
     for name, weight in zip(kernel_names(learner.model), learner.model.kernel_weights_, strict=True):
-        grid.add_row(f"  {name}", _bar(weight), f"{weight:.3f}")
+        grid.add_row(f"  {name}", bar(weight), f"{weight:.3f}")
     return Panel(grid, title=f"[bold]{learner.name}[/] | {stream.title}", title_align="left", width=78)
 
 
@@ -79,7 +76,3 @@ def _heaviest(learner: Contestant) -> tuple[str, float]:
     """Name and weight of the kernel with the largest weight."""
     weights = learner.model.kernel_weights_
     return kernel_names(learner.model)[weights.argmax()], weights.max()
-
-
-def _bar(share: float) -> ProgressBar:
-    return ProgressBar(total=1.0, completed=float(share))

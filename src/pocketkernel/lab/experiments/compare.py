@@ -18,8 +18,9 @@ from pocketkernel.lab.experiments.contestants import ALL, LEARNERS, PEERS, Conte
 from pocketkernel.lab.experiments.outputs import write_outputs
 from pocketkernel.lab.report import Cell as Value
 from pocketkernel.lab.report import Column, Spread, Table
+from pocketkernel.lab.streams import permute, scale
 from pocketkernel.memory import parse_bytes
-from pocketkernel.stream import SCALERS, blocks_of, gather, permute, scale
+from pocketkernel.stream import SCALERS, blocks_of, gather
 
 POINTS = 50
 """Of a curve, about."""
@@ -115,7 +116,7 @@ def compare(
 
     Examples
     --------
-    >>> from pocketkernel.stream import digits
+    >>> from pocketkernel.lab.streams import digits
     >>> made = compare(*digits(), learners=["momds"], peers=["sgd"], permutations=2)
     >>> [row[0] for row in made.table.rows]
     ['M-OMD-S', 'SGDClassifier']

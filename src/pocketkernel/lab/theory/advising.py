@@ -72,7 +72,7 @@ def advise(
 
     Examples
     --------
-    >>> from pocketkernel.lab.generators import rings
+    >>> from pocketkernel.lab.streams import rings
     >>> advice = advise(*rings(2000), memory="16KiB")
     >>> advice.chosen.learner, advice.chosen.memory <= 16 * 1024
     ('PocketClassifier', True)

@@ -136,7 +136,7 @@ def best_in_ball(
     Examples
     --------
     >>> from pocketkernel import Gaussian
-    >>> from pocketkernel.lab.generators import rings
+    >>> from pocketkernel.lab.streams import rings
     >>> X, y = rings(500)
     >>> best = best_in_ball(X, y, Gaussian(1.0), norm_bound=10)
     >>> bool(best.norm < 10.001 and 0 <= best.gap < 1e-3 * best.loss)

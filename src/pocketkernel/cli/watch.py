@@ -92,10 +92,7 @@ def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
     share = share_of(run)
     promised = promised_bytes(model)
     done = model.diagnostics_
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="cyan", width=16)
-    grid.add_column(width=30)
-    grid.add_column(justify="right", width=22)
+    grid = three_columns(30, 22)
     of = f" of {run.total:,}" if run.total else ""
     grid.add_row("rows", bar(share) if share is not None else "", f"{progress.rows:,}{of}")
     grid.add_row("speed", "" if left is None else f"about {_time(left)} left", f"{speed:,.0f} rows/s")
@@ -119,6 +116,30 @@ def line(progress: Progress, speed: float, left: float | None, model: Any) -> st
         f"{progress.rows:>12,} rows  {progress.mistake_rate:>6.2%} mistakes"
         f"  {progress.window_mistake_rate:>6.2%} lately  {speed:>9,.0f} rows/s  {model.nbytes:,} bytes{rest}"
     )
+
+
+def three_columns(second: int, third: int | None = None) -> Table:
+    """A table for names, bars or words, and numbers."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="cyan", width=16)
+    grid.add_column(width=second)
+    grid.add_column(justify="right", width=third)
+    return grid
+
+
+def figures_of(model: Any) -> dict[str, Any]:
+    """What a model says of itself in numbers, as JSON can hold it."""
+    done = model.diagnostics_
+    return {
+        "learner": type(model).__name__,
+        "rows": done["rounds"],
+        "mistakes": done["mistakes"],
+        "loss": done["cumulative_loss"],
+        "features": model.n_features_in_,
+        "budget": model.budget_,
+        "bytes": model.nbytes,
+        "promised_bytes": promised_bytes(model),
+    }
 
 
 def promised_bytes(model: Any) -> int:

@@ -1,7 +1,14 @@
-"""Further streams that are made up: one that no line divides, and one that drifts."""
+"""Streams for experiments: generated ones, the digits of scikit-learn, rows in random order or scaled, and as text."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.datasets import load_digits  # type: ignore[import-untyped, unused-ignore]
+
+from pocketkernel.stream import Block, Scaler, gather, permutation
+from pocketkernel.stream.block import Array, check_block
 
 
 def rings(
@@ -93,3 +100,68 @@ def xor_with_drift(
     y = np.where(first * second >= 0, 1, -1)
     y[flips.random(rows) < noise] *= -1
     return X, y
+
+
+def digits(seed: int = 0) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Handwritten digits, odd (1) against even (-1), in random order.
+
+    Parameters
+    ----------
+    seed : int, default=0
+        Seed of the permutation.
+
+    Returns
+    -------
+    X : array of shape (1797, 64)
+        Grey values of 8 by 8 pixels, from 0 to 1.
+    y : array of shape (1797,)
+        Labels -1 and 1.
+
+    Examples
+    --------
+    >>> X, y = digits()
+    >>> X.shape, float(X.min()), float(X.max())
+    ((1797, 64), 0.0, 1.0)
+    >>> bool(0.49 < (y == 1).mean() < 0.51)
+    True
+    """
+    X, digit = load_digits(return_X_y=True)
+    order = permutation(len(digit), seed)
+    return X[order] / 16, np.where(digit[order] % 2 == 1, 1, -1)
+
+
+def permute(blocks: Iterable[Block], seed: int, *, block: int = 1000) -> Iterator[Block]:
+    """The rows of a stream in random order, for streams that fit in memory.
+
+    Parameters
+    ----------
+    blocks : iterable of Block
+    seed : int
+        Of `permutation`.
+    block : int, default=1000
+        Rows per block given out.
+
+    Examples
+    --------
+    >>> from pocketkernel.stream import blocks_of
+    >>> X = np.arange(4.0)[:, None]
+    >>> gather(permute(blocks_of(X), seed=0)).X.ravel().tolist()
+    [2.0, 0.0, 1.0, 3.0]
+    """
+    whole = gather(blocks)
+    order = permutation(len(whole), seed)
+    for start in range(0, len(order), check_block(block)):
+        yield whole.take(order[start : start + block])
+
+
+def scale(blocks: Iterable[Block], scaler: Scaler) -> Iterator[Block]:
+    """The same blocks with their rows scaled, each row by those before it."""
+    for block in blocks:
+        yield replace(block, X=scaler.transform_then_learn(block.X))
+
+
+def line_of(label: float | None, columns: Array, values: Array) -> bytes:
+    """One line of LIBSVM text, which reads back as the same numbers; columns from 0."""
+    words = [] if label is None else [repr(int(label) if label == int(label) else float(label))]
+    words += [f"{column + 1}:{value!r}" for column, value in zip(columns.tolist(), values.tolist(), strict=True)]
+    return " ".join(words).encode() + b"\n"

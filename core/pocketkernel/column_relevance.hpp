@@ -1,0 +1,92 @@
+// ColumnRelevance: how much each column counts in distances, learned by gradient.
+//
+//   rho_k   of column k, within [-5, 3], 0 in the mean; features see z'_k = e^rho_k z_k instead of z_k
+//   G_k     slope of the loss in rho_k
+//   rho_k   rho_k - 0.1 G_k / sqrt(v_k),  v_k = keep v_k + floor + G_k^2      (AdaGrad, with forgetting if keep < 1)
+//
+// v_k starts at `start`: a small number makes the first steps long, 1 waits for evidence.
+// The factors e^rho_k may be kept for a while, for those who derive something from them: `refresh` makes them anew.
+#pragma once
+
+#include "arena.hpp"
+#include "math.hpp"
+
+POCKETKERNEL_BEGIN
+
+template <class T>
+class ColumnRelevance {
+  public:
+    struct Pace {
+        double start, keep, floor;
+    };
+
+    ColumnRelevance() = default;
+    ColumnRelevance(Arena& arena, std::size_t columns, Pace pace = {0.01, 0.999, 1e-5})
+        : columns_(columns),
+          pace_(pace),
+          rho_(arena.take<T>(padded<T>(columns))),
+          squares_(arena.take<T>(padded<T>(columns))),
+          factors_(arena.take<T>(padded<T>(columns))) {}
+
+    void reset() {
+        for (std::size_t k = 0; k < padded<T>(columns_); ++k) {
+            squares_[k] = static_cast<T>(pace_.start);
+            factors_[k] = T(1);
+        }
+    }
+
+    std::size_t columns() const { return columns_; }
+    const T* factors() const { return factors_; }  // e^rho
+
+    // The weighed columns of a row, which may take its place. Both have room for whole packs.
+    void apply(const T* z, T* weighed) const {
+        for (std::size_t k = 0; k < columns_; k += lanes_of<T>)
+            (Pack<T>::load(factors_ + k) * Pack<T>::load(z + k)).store(weighed + k);
+    }
+
+    // Takes the slopes of the loss in rho at a row; room for whole packs, with 0 behind the last column.
+    void step(const T* slopes) {
+        using P = Pack<T>;
+        const P most(T(1e6));  // which only a forged state can reach
+        P total(T(0));
+        for (std::size_t k = 0; k < columns_; k += lanes_of<T>) {
+            const P G = larger(P(T(0)) - most, smaller(P::load(slopes + k), most));
+            const P squares = P::load(squares_ + k) * P(T(pace_.keep)) + P(T(pace_.floor)) + G * G;
+            const P rho = P::load(rho_ + k) - P(T(0.1)) * G / square_root(squares);
+            squares.store(squares_ + k);
+            rho.store(rho_ + k);
+            total += rho;
+        }
+        const P mean(static_cast<T>(sum(total) / static_cast<double>(columns_)));
+        for (std::size_t k = 0; k < columns_; k += lanes_of<T>)
+            larger(P(T(least)), smaller(P::load(rho_ + k) - mean, P(T(greatest)))).store(rho_ + k);
+        for (std::size_t k = columns_; k < padded<T>(columns_); ++k) rho_[k] = T(0);
+    }
+    void refresh() {
+        for (std::size_t k = 0; k < columns_; k += lanes_of<T>)
+            exponential(Pack<T>::load(rho_ + k)).store(factors_ + k);
+    }
+
+    bool valid() const {
+        const auto within = [](T value, double low, double high) { return value >= T(low) && value <= T(high); };
+        bool good = true;
+        for (std::size_t k = 0; k < padded<T>(columns_); ++k)
+            good = good && within(rho_[k], least, greatest) && within(squares_[k], 1e-6, 1e30) &&
+                   within(factors_[k], 0.0067, largest_factor);
+        for (std::size_t k = columns_; k < padded<T>(columns_); ++k) good = good && rho_[k] == T(0);
+        return good;
+    }
+
+    static constexpr double largest_factor = 20.1;
+
+  private:
+    static constexpr double least = -5.0, greatest = 3.0;
+
+    std::size_t columns_ = 0;
+    Pace pace_{};
+    T* rho_ = nullptr;
+    T* squares_ = nullptr;
+    T* factors_ = nullptr;
+};
+
+POCKETKERNEL_END

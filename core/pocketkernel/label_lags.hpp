@@ -1,0 +1,85 @@
+// LabelLags: an expert that knows the last labels, whatever the row.
+//
+//   x_hr   1 if the h-th last label is r, else 0 (h = 1, 2, 3); and their running mean, which takes steps of 1/20.
+//          Of two classes there is one function: 1 or -1. All are 0 as long as there is no label.
+//   s_r    sum_h a_h x_hr, with the same weights for all classes
+//   a_h    a_h - c G_h / sqrt(q_h),  q_h = 1 + sum of c G_h^2,  G_h = sum_r g_r x_hr        (AdaGrad)
+//
+// g are the slopes in s, and c is how many times the row counts. The labels are those that have arrived, so a row is
+// taken for the next one after them. If labels come late the expert learns what it then knows, and nothing false.
+#pragma once
+
+#include "math.hpp"
+
+POCKETKERNEL_BEGIN
+
+class LabelLags {
+  public:
+    LabelLags() = default;
+    // On so many numbers, which are part of the state.
+    LabelLags(std::size_t functions, double* state) : functions_(functions), state_(state) {}
+    static constexpr std::size_t doubles(std::size_t functions) { return 2 * inputs + lags + functions; }
+
+    void reset() {
+        for (std::size_t h = 0; h < inputs; ++h) squares()[h] = 1.0;
+    }
+
+    double score(std::size_t r) const {
+        double s = 0.0;
+        for (std::size_t h = 0; h < inputs; ++h) s += weights()[h] * input(h, r);
+        return s;
+    }
+
+    void step(const double* slopes, double times) {
+        for (std::size_t h = 0; h < inputs; ++h) {
+            double G = 0.0;
+            for (std::size_t r = 0; r < functions_; ++r) G += slopes[r] * input(h, r);
+            weights()[h] -= times * G / std::sqrt(squares()[h] + times * times * (G * G));
+            squares()[h] += times * (G * G);
+        }
+    }
+
+    // After the step.
+    void push(std::size_t label) {
+        for (std::size_t h = lags - 1; h > 0; --h) labels()[h] = labels()[h - 1];
+        labels()[0] = static_cast<double>(label + 1);
+        for (std::size_t r = 0; r < functions_; ++r) means()[r] += 0.05 * (input(0, r) - means()[r]);
+    }
+
+    double norm2() const {
+        double total = 0.0;
+        for (std::size_t h = 0; h < inputs; ++h) total += weights()[h] * weights()[h];
+        return total;
+    }
+
+    bool valid() const {
+        const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
+        bool good = true;
+        for (std::size_t h = 0; h < inputs; ++h)
+            good = good && within(weights()[h], -1e9, 1e9) && within(squares()[h], 1.0, 1e18);
+        for (std::size_t h = 0; h < lags; ++h)
+            good = good && within(labels()[h], 0.0, static_cast<double>(functions_ == 1 ? 2 : functions_)) &&
+                   labels()[h] == std::floor(labels()[h]);
+        for (std::size_t r = 0; r < functions_; ++r) good = good && within(means()[r], -1.0, 1.0);
+        return good;
+    }
+
+  private:
+    static constexpr std::size_t lags = 3, inputs = lags + 1;
+
+    double* weights() const { return state_; }
+    double* squares() const { return state_ + inputs; }
+    double* labels() const { return state_ + 2 * inputs; }  // 1 + label, the last one first; 0 if there is none
+    double* means() const { return labels() + lags; }
+
+    double input(std::size_t h, std::size_t r) const {
+        if (h == lags) return means()[r];
+        if (functions_ == 1) return labels()[h] == 0.0 ? 0.0 : labels()[h] == 2.0 ? 1.0 : -1.0;
+        return labels()[h] == static_cast<double>(r + 1) ? 1.0 : 0.0;
+    }
+
+    std::size_t functions_ = 0;
+    double* state_ = nullptr;
+};
+
+POCKETKERNEL_END
