@@ -41,7 +41,6 @@ class ColumnScale {
     struct Pace {
         double square, running_square;
         std::uint64_t next;  // round of the next refresh
-        std::uint64_t rows;  // learned so far
     };
 
     ColumnScale() = default;
@@ -68,18 +67,18 @@ class ColumnScale {
         return zero_ ? for_each_value(row, scratch, [](std::size_t, double) {})
                      : for_each_tile(row, scratch, [](std::size_t, const double*) {});
     }
-    // The same, and takes the row into the running figures.
+    // The same, and takes the row into the running figures. It is row number `rounds`, from 1 on.
     template <class U>
-    Query<T> learn(const Row<U>& row, QueryScratch<T>& scratch) {
-        ++pace_->rows;
+    Query<T> learn(const Row<U>& row, QueryScratch<T>& scratch, std::uint64_t rounds) {
+        const auto now = static_cast<std::uint32_t>(rounds);
         if (!zero_)
             return for_each_tile(row, scratch, [&](std::size_t begin, const double* x) {
                 if (observe(cells_at(begin), x)) restart_some(begin, x);
             });
         Batch batch;
         const Query<T> q = for_each_value(row, scratch, [&](std::size_t k, double x) {
-            make_up(k, row_number() - 1);
-            rows_[k] = row_number();
+            make_up(k, now - 1);
+            rows_[k] = now;
             batch.column[batch.size] = k;
             batch.x[batch.size++] = x;
             if (batch.size == lanes_of<T>) observe(batch);
@@ -109,7 +108,7 @@ class ColumnScale {
         pace_->next = rounds + 1 + static_cast<std::uint64_t>(smaller(static_cast<double>(rounds), window)) / 16;
         pace_->square = pace_->running_square;
         for (std::size_t k = 0; zero_ && k < columns_; ++k) {
-            make_up(k, row_number());
+            make_up(k, static_cast<std::uint32_t>(rounds));
             refresh_column(k);
         }
         return true;
@@ -127,7 +126,7 @@ class ColumnScale {
         }
     }
 
-    bool valid() const {
+    bool valid(std::uint64_t rounds) const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         bool good = within(pace_->square, least_square, most_square) &&
                     within(pace_->running_square, least_square, most_square);
@@ -139,7 +138,7 @@ class ColumnScale {
                    within(beyond()[k], 0.0, most_beyond);
             if (zero_)
                 good = good && within(centre_[k], -value_limit, value_limit) && size(spread_[k]) &&
-                       within(zero_[k], -farthest, farthest) && row_number() - rows_[k] <= 65536;
+                       within(zero_[k], -farthest, farthest) && static_cast<std::uint32_t>(rounds) - rows_[k] <= 65536;
         }
         return good;
     }
@@ -166,8 +165,6 @@ class ColumnScale {
         n = (age + magic) - magic;
         unlike = (age - n) * V(Element<V>(256));
     }
-
-    std::uint32_t row_number() const { return static_cast<std::uint32_t>(pace_->rows); }
 
     // The figures of a tile of columns.
     struct Cells {

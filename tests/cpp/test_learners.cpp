@@ -497,10 +497,10 @@ Config wide(const Which& which, std::size_t count, std::size_t budget) {
 // Where the state keeps what follows the rounds and the random numbers.
 struct PocketCourse {
     double square, running_square;
-    std::uint64_t next_refresh, rows;
+    std::uint64_t next_refresh;
     double log_weight, reversal, surprise;
     std::uint64_t next_review, turned;
-    alignas(pack_bytes) double squares;  // of the first expert
+    double squares;  // of the first expert
 };
 PocketCourse course_of(const AnyLearner& learner) {
     PocketCourse course;
