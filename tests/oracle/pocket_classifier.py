@@ -12,6 +12,8 @@ KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 3.0, 65535
 
 
 class PocketClassifier:
+    least_loss = 1e-3
+
     def __init__(self, widths, frequencies, d, C, lanes, lag):
         self.widths, self.W, self.lanes = np.array([np.inf, *widths]), frequencies, lanes
         self.K, self.R, self.D = 1 + len(widths) + lag, 1 if C == 2 else C, len(frequencies)
@@ -258,7 +260,7 @@ class PocketClassifier:
         tiles = np.array([np.sum(self.owner == i) // self.lanes for i in range(1, self.owners + 1)])
         losses = (2 * self.loss[1 : self.owners + 1] + self.loss[2 : self.owners + 2]) / 3
         least = 1 if tiles.sum() >= 4 * self.owners else 0
-        shares = np.exp((1 - losses / max(losses.min(), 1e-3)) / (0.05 + 1 / math.sqrt(self.rounds)))
+        shares = np.exp((1 - losses / max(losses.min(), self.least_loss)) / (0.05 + 1 / math.sqrt(self.rounds)))
         fair = np.maximum(shares / shares.sum() * tiles.sum(), least)
         for _ in range(tiles.sum() // 8 + 1):
             over = tiles - fair

@@ -3,8 +3,8 @@
 // A learner is a class template over T (float or double) that
 //   - checks a Config (`check`), and lays itself out on an Arena (its constructor);
 //   - scores a row (`score`) and learns a row (`learn`, which returns the score from before learning): one score for
-//     two classes, else one for each class (`multiclass`). A row's loss and its slope are multiplied by its weight; a
-//     row of weight 0 changes nothing;
+//     two classes, else one for each class (`multiclass`), or one for each number to predict (`task`). A row's loss and
+//     its slope are multiplied by its weight; a row of weight 0 changes nothing;
 //   - reports on its kernels (`report`) and recognises an impossible state (`valid`).
 // Everything that `learn` may change is on the arena before `end_of_state`; scratch memory follows it.
 // Use `make` and `size_of` below to build one, in a block of the caller that is aligned to 64 bytes.
@@ -43,20 +43,39 @@ inline std::size_t largest(const double* scores, std::size_t classes) {
     return best;
 }
 
+// What the y of a row is: a label, or as many real numbers as the config has `classes`.
+enum class Task { classification, regression };
+
+// Weights of rows, of which one unit is like another: how many times a row counts is its weight over the geometric mean
+// of the last ones', at most 16 and at most as all rows so far. No single row, however heavy, moves the mean or what
+// has been learned for long.
+struct RelativeWeights {
+    double mean_log;
+
+    double times(double weight, std::uint64_t rounds) {
+        const double log = weight == 1.0 ? 0.0 : logarithm(weight);
+        mean_log += (log - mean_log) / smaller(static_cast<double>(rounds), 4096.0);
+        return smaller(exponential(smaller(log - mean_log, 5.0)), smaller(16.0, static_cast<double>(rounds)));
+    }
+    bool valid() const { return mean_log >= -800.0 && mean_log <= 30.0; }
+};
+
 // What scoring needs besides the learner itself. Each thread that scores has its own.
 template <class T>
 struct Workspace {
     QueryScratch<T> query;
     Pack<T>* partial = nullptr;  // one running sum per function
     double* values = nullptr;    // their values at x, up to a whole pack
+    T* rows = nullptr;           // of a learner that asks for them, each up to a whole pack
 
     Workspace() = default;
     Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank, std::size_t functions,
-              std::size_t sparse_from)
+              std::size_t sparse_from, std::size_t more_rows = 0)
         : query(arena, config.features, bank.count() > 0 ? norms_for(bank.metrics(), config.features) : RowNorms(),
                 config.storage, sparse_from),
           partial(arena.take<Pack<T>>(functions)),
-          values(arena.take<double>(padded<double>(functions))) {}
+          values(arena.take<double>(padded<double>(functions))),
+          rows(more_rows > 0 ? arena.take<T>(more_rows, padded<T>(config.features)) : nullptr) {}
 };
 
 template <class T>
@@ -81,9 +100,10 @@ class Learner {
     Workspace<T>& workspace() { return work_; }
     // Another one, for another thread.
     Workspace<T> workspace_on(Arena& arena) const {
-        return Workspace<T>(arena, config_, bank_, functions_, needs_.sparse_from);
+        return Workspace<T>(arena, config_, bank_, functions_, needs_.sparse_from, needs_.rows);
     }
 
+    static constexpr Task task = Task::classification;
     static constexpr bool multiclass = false;
     static constexpr std::uint32_t revision = 1;  // of the state's meaning
     static constexpr bool reads_rows = false;     // whether `score` takes a Row, else a Query of the workspace
@@ -109,6 +129,7 @@ class Learner {
     struct Needs {
         bool bank = true;                             // kernels are compared with stored rows
         std::size_t sparse_from = sparse_from_width;  // columns from which a row may be handled as sparse
+        std::size_t rows = 0;                         // of a workspace, besides the query
     };
 
     Learner(const Config& config, Arena& arena, Needs needs = Needs())

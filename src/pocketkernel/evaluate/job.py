@@ -24,7 +24,11 @@ def learner_class(name: str) -> Any:
     ('MOMDS', 'PocketClassifier')
     """
     plain = name.lower().replace("-", "").replace("_", "").removesuffix("classifier")
-    known = {each.lower().removesuffix("classifier"): each for each in learners.__all__}
+    known = {
+        each.lower().removesuffix("classifier"): each
+        for each in learners.__all__
+        if issubclass(getattr(learners, each), learners.OnlineKernelClassifier)
+    }
     if plain not in known:
         raise ValueError(f"learner={name!r} is unknown: use one of {', '.join(sorted(known))}.")
     return getattr(learners, known[plain])

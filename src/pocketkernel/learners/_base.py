@@ -1,30 +1,22 @@
-"""What all learners share: learning and answering, row by row. What they compute is in the core."""
+"""What the classifiers share: labels, and answers about them. What they compute is in the core."""
 
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
-from pocketkernel import _core
-from pocketkernel._alone import alone
 from pocketkernel._scores import labels_of
-from pocketkernel._threads import thread_count
 from pocketkernel.certificate import Certificate, Guarantee
 from pocketkernel.learners._labels import Coding, check_labels, checked_classes
-from pocketkernel.learners._parameters import Parameters
-from pocketkernel.learners._persistent import write_labels
-from pocketkernel.learners._rows import CsrRows, check_rows, checked_weights
-
-Array = npt.NDArray[Any]
-Scores = npt.NDArray[np.float64]
+from pocketkernel.learners._learner import Array, OnlineLearner, Scores
+from pocketkernel.learners._persistent import read_labels, write_labels
+from pocketkernel.learners._recipe import Recipe
+from pocketkernel.learners._rows import CsrRows, check_rows
+from pocketkernel.model_file import ModelFileError
 
 
 def _has_logistic_loss(estimator: Any) -> bool:
@@ -34,17 +26,12 @@ def _has_logistic_loss(estimator: Any) -> bool:
     raise AttributeError(f"probabilities need loss='logistic'; this learner has loss={loss!r}.")
 
 
-class OnlineKernelClassifier(ClassifierMixin, Parameters):  # type: ignore[misc]
-    """Base of the learners: a classifier that learns row by row in one block of memory of fixed size.
-
-    A subclass names its learner in the core (`_learner`), the parameter that counts stored rows or frequencies
-    (`_budget_name`), and copies its own parameters into the core's settings (`_configure`). If there is a theorem about
-    it, it says what that proves (`_guarantee`).
-    """
+class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
+    """Base of the classifiers. If there is a theorem about one, it says what that proves (`_guarantee`)."""
 
     _multiclass: ClassVar[bool] = False
-    _takes_missing: ClassVar[bool] = False  # whether NaN in a row is a missing value, else an error
     _coding: Coding
+    classes_: Array
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
@@ -104,33 +91,6 @@ class OnlineKernelClassifier(ClassifierMixin, Parameters):  # type: ignore[misc]
                 return self._decision(scores)
         return self._decision(self._feed(X, y, classes, sample_weight, restart=False))
 
-    def _feed(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool) -> Scores:
-        with alone(self):
-            before = self.__dict__.copy()
-            try:
-                return self._feed_alone(X, y, classes, sample_weight, restart)
-            except BaseException:
-                for name in self.__dict__.keys() - before.keys():
-                    del self.__dict__[name]
-                self.__dict__.update(before)
-                raise
-
-    def _feed_alone(self, X: Any, y: Any, classes: Any, sample_weight: Any, restart: bool) -> Scores:
-        if restart:
-            self.__dict__.pop("_core", None)
-        begin = "_core" not in self.__dict__
-        X, y = self._check_rows_and_labels(X, y, begin)
-        weights = checked_weights(sample_weight, X.shape[0])
-        if restart and weights is not None and not np.any(weights):
-            raise ValueError("sample_weight is zero for every row: there is nothing to learn.")
-        if begin:
-            self._begin(X, y, classes, restart)
-        elif classes is not None and not np.array_equal(checked_classes(classes), self.classes_):
-            raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}.")
-        scores = self._room_for_scores(X.shape[0])
-        self._call(X, scores, self._coding.of(y), weights)
-        return scores
-
     def _begin(self, X: Array, y: Array, classes: Any, restart: bool) -> None:
         """Build the learner in the core for rows like X."""
         labels = np.unique(y) if classes is None else checked_classes(classes)
@@ -147,13 +107,7 @@ class OnlineKernelClassifier(ClassifierMixin, Parameters):  # type: ignore[misc]
             )
         write_labels(labels)  # what no file could hold is refused at once
         self.classes_ = labels
-        self._recipe = self._choose(X.shape[1], len(labels), X.shape[0] if restart else None)
-        self.budget_ = self._recipe.budget
-        try:
-            self._core = self._recipe.build()
-        except MemoryError:
-            size = self._recipe.size()[0]
-            raise MemoryError(f"{type(self).__name__} would take {size} bytes, which the machine refuses.") from None
+        self._build(X, len(labels), restart)
         self._tell_labels()
 
     # ---- answering --------------------------------------------------------------------------------------------------
@@ -182,23 +136,6 @@ class OnlineKernelClassifier(ClassifierMixin, Parameters):  # type: ignore[misc]
             positive = expit(scores)
             return np.column_stack([1.0 - positive, positive])
         return softmax(scores, axis=1)
-
-    def _scores(self, X: Any) -> Scores:
-        """Scores as the core gives them."""
-        if self._takes_as_it_is(X):
-            scores = self._room_for_scores(len(X))
-            if self._core.score_dense(X, scores, thread_count(self.n_jobs, len(X) * self._core.nbytes)) == 0:
-                return scores
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        scores = self._room_for_scores(X.shape[0])
-        self._call(X, scores)
-        return scores
-
-    def _takes_as_it_is(self, X: Any) -> bool:
-        """Whether the core may look at X itself: it refuses what it cannot read, and the long way says why."""
-        mine = self.__dict__
-        return "_core" in mine and type(X) is np.ndarray and X.ndim == 2 and "feature_names_in_" not in mine
 
     def _room_for_scores(self, rows: int) -> Scores:
         return np.empty((rows, len(self.classes_)) if self._multiclass else rows)
@@ -229,42 +166,12 @@ class OnlineKernelClassifier(ClassifierMixin, Parameters):  # type: ignore[misc]
 
     # ---- what it has become -----------------------------------------------------------------------------------------
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the learner takes, all in all: as `plan` said, from the first row on, never changed."""
-        return self._fitted().nbytes
-
-    @property
-    def kernel_weights_(self) -> npt.NDArray[np.float64]:
-        """Weight of each kernel in the mixture; they sum to 1."""
-        return np.array([kernel["weight"] for kernel in self._fitted().report()])
-
     def coefficients(self, kernel: int) -> Scores:
         """Coefficients of a kernel's function on the stored rows, in order of arrival.
 
         Of M-OMD-H those on the kernel's own buffer, then those on the archive. LKMBooks and Raker tell none.
         """
         return np.array(self._fitted().coefficients(kernel))
-
-    @property
-    def diagnostics_(self) -> Bunch:
-        """What the learner has done so far.
-
-        rounds, mistakes, cumulative_loss; additions, proxies, removals (over all kernels); archived, overflowed
-        (M-OMD-H); and one number per kernel: alignment_proxy (M-OMD-H), norms, stored, and the counts again as
-        kernel_additions, kernel_proxies, kernel_removals.
-        """
-        core = self._fitted()
-        report = core.report()
-        return Bunch(
-            **core.tally(),
-            alignment_proxy=np.array([kernel["alignment"] for kernel in report]),
-            norms=np.array([kernel["norm"] for kernel in report]),
-            stored=np.array([kernel["stored"] for kernel in report]),
-            kernel_additions=np.array([kernel["additions"] for kernel in report]),
-            kernel_proxies=np.array([kernel["proxies"] for kernel in report]),
-            kernel_removals=np.array([kernel["removals"] for kernel in report]),
-        )
 
     def certificate(self, delta: float = 0.05) -> Certificate:
         """What the learner has done, and what that proves about its regret; reads its counters, and no row.
@@ -307,68 +214,42 @@ class OnlineKernelClassifier(ClassifierMixin, Parameters):  # type: ignore[misc]
         """What is proved of the regret, from `diagnostics_`; a learner that has a theorem overrides this."""
         return Guarantee(None, f"No theorem of the paper covers {type(self).__name__}: these are counts only.")
 
-    def _fitted(self) -> _core.Learner:
-        core: _core.Learner | None = self.__dict__.get("_core")
-        if core is None:
-            raise NotFittedError(f"This {type(self).__name__} has not learned anything yet: call fit or partial_fit.")
-        return core
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_core" in self.__dict__
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self._takes_missing
         tags.classifier_tags.multi_class = self._multiclass
         return tags
 
-    # ---- rows and labels --------------------------------------------------------------------------------------------
+    # ---- labels -----------------------------------------------------------------------------------------------------
 
-    def _check_rows_and_labels(self, X: Any, y: Any, begin: bool) -> tuple[Any, Array]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        X = check_rows(self, X, reset=begin)
-        y = check_labels(y)
-        if y.shape[0] != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows but y has {y.shape[0]} labels: give one label per row.")
-        if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
+    def _checked_targets(self, y: Any, rows: int, begin: bool) -> Array:
+        labels: Array = check_labels(y)
+        if labels.shape[0] != rows:
+            raise ValueError(f"X has {rows} rows but y has {labels.shape[0]} labels: give one label per row.")
+        if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
             raise ValueError("y contains NaN or infinity: every row needs a label, or leave the row out.")
         if begin:
-            check_classification_targets(y)
-        return X, y
+            check_classification_targets(labels)
+        return labels
+
+    def _check_same(self, classes: Any) -> None:
+        if not np.array_equal(checked_classes(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}.")
+
+    def _coded(self, y: Array) -> Array:
+        return self._coding.of(y)
+
+    def _unknown(self, y: Array, row: int, column: int, sentence: str) -> ValueError:
+        return self._coding.unknown(y[row])
+
+    def _written_labels(self) -> Any:
+        return write_labels(self.classes_)
+
+    def _read_labels(self, written: Any, recipe: Recipe) -> None:
+        labels = read_labels(written)
+        if len(labels) != recipe.classes:
+            raise ModelFileError(f"the model file has {len(labels)} labels and a recipe for {recipe.classes}.")
+        self.classes_ = labels
 
     def _tell_labels(self) -> None:
         self._coding = Coding(self.classes_)
         self._core.set_labels(self._coding.numbers.tolist())
-
-    def _call(self, X: Any, scores: Scores, y: Array | None = None, weights: Array | None = None) -> None:
-        """Run a block through the core: learn if there are labels, else only score."""
-        core = self._core
-        if isinstance(X, CsrRows):
-            rows = (X.values, X.columns, X.starts)
-            learn, score = partial(core.learn_sparse, *rows), partial(core.score_sparse, *rows)
-        else:
-            learn, score = partial(core.learn_dense, X), partial(core.score_dense, X)
-        if y is None:
-            status = score(scores, thread_count(self.n_jobs, X.shape[0] * core.nbytes))
-        else:
-            status = learn(y, weights, scores)
-        if status == 0:
-            return
-        if status == _core.UNSUITED:
-            raise AssertionError("the core refused arrays that were prepared for it")
-        subject, sentence = _core.describe(status)
-        row, column = self._core.fault
-        if subject == "y":
-            assert y is not None
-            raise self._coding.unknown(y[row])
-        if subject == "sample_weight":
-            assert weights is not None
-            raise ValueError(f"{subject} {sentence} (found {weights[row]} at row {row}).")
-        if column >= X.shape[1]:
-            raise ValueError(f"X {sentence} (in row {row}).")
-        value = X.at(row, column) if isinstance(X, CsrRows) else float(X[row, column])
-        names = getattr(self, "feature_names_in_", None)
-        named = "" if names is None else f" {names[column]!r}"
-        raise ValueError(f"X {sentence} (found {value} at row {row}, column {column}{named}).")

@@ -27,6 +27,7 @@ class Parameters(Persistent):
 
     _loss: ClassVar[str] = "logistic"  # of a learner that has no such parameter
     _kernels: ClassVar[tuple[Kernel, ...] | None] = None  # likewise
+    _is_regressor: ClassVar[bool] = False  # whether it is planned for outputs, else for classes
     _budget_name: ClassVar[str] = "budget"
     _smallest_budget: ClassVar[int] = 1
 
@@ -46,13 +47,13 @@ class Parameters(Persistent):
         storage = getattr(self, "storage", None)
         recipe = Recipe(
             learner=self._learner,
-            doubles=_one_of("dtype", self.dtype, ("float32", "float64")) == "float64",
+            doubles=one_of("dtype", self.dtype, ("float32", "float64")) == "float64",
             kernels=_checked_kernels(getattr(self, "kernels", self._kernels)),
-            loss=_one_of("loss", self._loss_name(), LOSSES),
-            removal=_one_of("removal", getattr(self, "removal", "half"), _core.REMOVALS),
+            loss=one_of("loss", self._loss_name(), LOSSES),
+            removal=one_of("removal", getattr(self, "removal", "half"), _core.REMOVALS),
             features=features,
             classes=classes,
-            storage="full" if storage is None else _one_of("storage", storage, _core.STORAGES[1:]),
+            storage="full" if storage is None else one_of("storage", storage, _core.STORAGES[1:]),
             seed=_seed(self.random_state),
         )
         allowed_threads(self.n_jobs)
@@ -126,7 +127,8 @@ def _checked_kernels(kernels: Any) -> tuple[Kernel, ...]:
     return checked
 
 
-def _one_of(name: str, value: Any, known: Iterable[str]) -> str:
+def one_of(name: str, value: Any, known: Iterable[str]) -> str:
+    """`value` if it is one of the names known, else an error that lists them."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name}={value!r} is unknown: use one of {', '.join(map(repr, known))}.")
     return value

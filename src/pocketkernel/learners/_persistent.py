@@ -25,7 +25,7 @@ MOST_LABEL_BYTES = 2**24
 _FIELDS = {"estimator", "parameters", "recipe", "labels", "feature_names", "n_features", "extra"}
 # What the bytes bring back; everything else that an estimator carries goes into a pickle as it is.
 _LEARNED = (
-    "_core", "_recipe", "_coding", "budget_", "classes_", "n_features_in_", "feature_names_in_",
+    "_core", "_recipe", "_coding", "budget_", "classes_", "n_outputs_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 
 
@@ -35,7 +35,18 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
     _learner: ClassVar[str]
     _recipe: Recipe
     _core: _core.Learner
-    classes_: npt.NDArray[Any]
+
+    def _written_labels(self) -> Any:
+        """The labels as JSON, of a classifier; else None."""
+        return None
+
+    def _read_labels(self, written: Any, recipe: Recipe) -> None:
+        """Take the labels of a file, or refuse them."""
+        if written is not None:
+            raise ModelFileError(f"the model file has labels, {reprlib.repr(written)}, for which there is no use.")
+
+    def _tell_labels(self) -> None:
+        """Tell the core the labels, of a classifier."""
 
     # ---- writing ----------------------------------------------------------------------------------------------------
 
@@ -73,7 +84,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
             "estimator": library_class(type(self)).__name__,
             "parameters": parameters,
             "recipe": write_recipe(self._recipe),
-            "labels": write_labels(self.classes_),
+            "labels": self._written_labels(),
             "feature_names": None if names is None else [str(name) for name in names],
             "n_features": self._recipe.features,
             "extra": extra,
@@ -149,18 +160,15 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
                 f"the model file has a recipe of {reprlib.repr(recipe.learner)}, and {type(self).__name__} runs "
                 f"{self._learner!r}."
             )
-        labels = read_labels(model["labels"])
-        if len(labels) != recipe.classes:
-            raise ModelFileError(f"the model file has {len(labels)} labels and a recipe for {recipe.classes}.")
         names, extra = model["feature_names"], model["extra"]
         if model["n_features"] != recipe.features or not _are_names(names, recipe.features):
             raise ModelFileError(f"the model file does not name {recipe.features} features, as its recipe has.")
         if not isinstance(extra, dict):
             raise ModelFileError(f"the model file has an impossible extra, {reprlib.repr(extra)}.")
+        self._read_labels(model["labels"], recipe)
         core = revived(recipe, contents.state)
         self._recipe, self._core = recipe, core
         self.budget_ = recipe.budget
-        self.classes_ = labels
         self.n_features_in_ = recipe.features
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)

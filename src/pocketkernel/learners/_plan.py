@@ -25,7 +25,7 @@ class Plan:
     n_features : int
         Columns of a row.
     n_classes : int
-        Labels to tell apart.
+        Labels to tell apart; 0 of a regressor.
     kernels : int
         Number of kernels, K.
     dtype : str
@@ -42,6 +42,8 @@ class Plan:
         Bytes that one more in `budget` takes, on average: rows come in whole packs; 0 where only a linear model fits.
     memory : int or None
         Bytes that were asked for.
+    n_outputs : int
+        Numbers to predict for each row, of a regressor; else 0.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Plan:
     nbytes: int
     bytes_per_row: int
     memory: int | None = None
+    n_outputs: int = 0
 
     @property
     def headroom(self) -> int | None:
@@ -75,6 +78,7 @@ class Plan:
         kernels = "1 kernel" if self.kernels == 1 else f"{self.kernels} kernels"
         features = "1 feature" if self.n_features == 1 else f"{self.n_features:,} features"
         classes = f"{self.n_classes} classes, " if self.n_classes > 2 else ""
+        classes += f"{self.n_outputs} outputs, " if self.n_outputs > 1 else ""
         stored = "" if self.storage is None else f", rows in {self.storage}"
         return f"{self.learner}, {features}, {classes}{kernels}, {self.dtype}{stored}"
 
@@ -110,7 +114,13 @@ class OnClassOrInstance:
 
 @OnClassOrInstance
 def plan(
-    estimator: Any, n_features: int, memory: int | str | None = None, *, n_classes: int = 2, **parameters: Any
+    estimator: Any,
+    n_features: int,
+    memory: int | str | None = None,
+    *,
+    n_classes: int = 2,
+    n_outputs: int = 1,
+    **parameters: Any,
 ) -> Plan:
     """What the learner will take for rows of `n_features` columns. Needs no data and builds nothing.
 
@@ -125,6 +135,8 @@ def plan(
         Bytes to fit into, such as 65536 or "64KiB", instead of the instance's memory or budget.
     n_classes : int, default=2
         Labels to tell apart; more than 2 for a multiclass learner only.
+    n_outputs : int, default=1
+        Numbers to predict for each row; for a regressor only.
     **parameters
         Parameters of the constructor, such as ``dtype="float64"``.
 
@@ -137,6 +149,8 @@ def plan(
         raise ValueError(f"n_features={n_features!r} is out of range: a row has 1 to {MOST_FEATURES:,} columns.")
     if isinstance(n_classes, bool) or not isinstance(n_classes, Integral) or n_classes < 2:
         raise ValueError(f"n_classes={n_classes!r} is out of range: there are two labels or more.")
+    if isinstance(n_outputs, bool) or not isinstance(n_outputs, Integral) or n_outputs < 1:
+        raise ValueError(f"n_outputs={n_outputs!r} is out of range: there is one number or more.")
     class_ = estimator if isinstance(estimator, type) else type(estimator)
     given = {} if estimator is class_ else estimator.get_params(deep=False)
     if memory is not None:
@@ -144,12 +158,13 @@ def plan(
         given = {name: value for name, value in given.items() if name in class_._get_param_names()}
     # A generator must not be drawn from, and bytes depend neither on the seed nor on LKMBooks' number of rounds.
     planned = class_(**given | parameters | {"random_state": 0})
-    recipe = planned._choose(int(n_features), int(n_classes), 1)
+    recipe = planned._choose(int(n_features), int(n_outputs if class_._is_regressor else n_classes), 1)
     some, more = (replace(recipe, budget=rows).size()[0] for rows in (SOME_ROWS, 2 * SOME_ROWS))
     return Plan(
         learner=class_.__name__,
         n_features=recipe.features,
-        n_classes=recipe.classes,
+        n_classes=0 if class_._is_regressor else recipe.classes,
+        n_outputs=recipe.classes if class_._is_regressor else 0,
         kernels=len(recipe.kernels),
         dtype=planned.dtype,
         storage=getattr(planned, "storage", None),

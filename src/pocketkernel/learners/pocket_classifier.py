@@ -7,19 +7,14 @@ import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee
-from pocketkernel.kernels import Linear, gaussians
+from pocketkernel.kernels import Kernel, Linear
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._frequencies import RandomFrequencies
+from pocketkernel.learners._pocket import WIDTHS, Pocket
 from pocketkernel.learners._recipe import Recipe
 
-WIDTHS = gaussians([4.0, 2.0, 1.0, 0.5, 0.25, 0.125])
-"""Kernels side by side, their widths in units of the data's own scale."""
 
-ROOM = ((512, WIDTHS), (256, WIDTHS[1:5]), (128, WIDTHS[1:4]), (32, WIDTHS[2:4]), (0, ()))
-"""Which of them, by how many frequencies there is room for: the more, the more."""
-
-
-class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
+class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
     Brings every column to one scale, from the rows seen so far; learns a linear model and random features of six
@@ -76,8 +71,6 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
     _learner = "pocket_classifier"
     _multiclass = True
     _takes_missing = True
-    _budget_name = "features"
-    _smallest_budget = 0
     _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
 
     def __init__(
@@ -108,13 +101,9 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
         )
 
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
-        """Choose the widths that there is room for, then the largest number of frequencies."""
         if not isinstance(self.lag, bool | np.bool_):
             raise ValueError(f"lag={self.lag!r} is neither True nor False.")
-        for frequencies, widths in ROOM:
-            recipe.kernels = (Linear(), *widths, *([Linear()] if self.lag and widths else []))
-            self._set_budget(recipe, frequencies)
-            if recipe.size()[0] <= memory:
-                break
-        if len(recipe.kernels) > 1 or self._try_budget(recipe, 0) > memory:
-            super()._fit_into(recipe, memory)
+        super()._fit_into(recipe, memory)
+
+    def _kernels_for(self, widths: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
+        return (Linear(), *widths, *([Linear()] if self.lag and widths else []))
