@@ -32,7 +32,7 @@ def test_refused_or_as_planned(learner, memory, d, dtype):
     except ValueError as refusal:
         least = int(str(refusal).split()[-2])
         assert str(refusal) == (
-            f"memory={memory!r} ({bytes_} bytes) is too small: {learner.__name__} with {d} features takes at least "
+            f"memory={memory!r} ({bytes_} bytes) is too small: {learner.__name__} with {d} features needs at least "
             f"{least} bytes."
         )
         assert least > bytes_
@@ -97,7 +97,7 @@ def test_memory_stands_for_memory_and_budget(learner):
     assert model.plan(3).budget == 12
     assert model.plan(3).memory is model.plan(3).headroom is None
     assert model.plan(3, memory="64KiB") == learner.plan(3, memory="64KiB")
-    with pytest.raises(ValueError, match=f"{name}=12 and memory='64KiB' are both given: choose one"):
+    with pytest.raises(ValueError, match=f"{name}=12 and memory='64KiB' are both set: choose one"):
         learner.plan(3, memory="64KiB", **{name: 12})
 
 

@@ -334,7 +334,7 @@ def test_many_classes_named_beforehand(estimator):
         order = np.random.default_rng(0).permutation(len(y))
         model.partial_fit(X[order], names[y[order]])
     assert model.score(X, names[y]) > 0.7
-    with pytest.raises(ValueError, match="'oak', which is none of the classes"):
+    with pytest.raises(ValueError, match="'oak', which is not one of the classes"):
         model.partial_fit(X[:1], ["oak"])
 
 

@@ -31,7 +31,7 @@ inline constexpr std::size_t max_kernels = 32;
 
 struct Config {
     std::size_t features = 0;             // d, columns of a row
-    std::size_t classes = 2;              // C, labels to tell apart; or m, numbers that a regressor predicts
+    std::size_t classes = 2;              // C, number of classes; or m, outputs of a regressor
     std::size_t budget = 0;               // B, stored examples (per kernel for M-OMD-H); or D, random frequencies
     std::size_t kernel_count = 0;         // K
     const KernelSpec* kernels = nullptr;  // the caller's; a learner keeps its own copy

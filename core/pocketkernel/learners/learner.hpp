@@ -28,7 +28,7 @@ inline constexpr bool has_frequencies = false;
 template <class L>
 inline constexpr bool has_frequencies<L, std::void_t<decltype(std::declval<const L&>().frequency(0, 0))>> = true;
 
-// Whether a learner weighs the columns, and tells their weights by `relevance(k)`.
+// Whether a learner weighs the columns, with weights given by `relevance(k)`.
 template <class L, class = void>
 inline constexpr bool has_relevance = false;
 template <class L>

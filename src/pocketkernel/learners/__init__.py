@@ -1,6 +1,6 @@
-"""The learners: the two to begin with, for labels and for numbers, the paper's two, and its baselines.
+"""The learners: PocketClassifier and PocketRegressor, the paper's two, and its baselines.
 
-`__all__` names the learners. What else is here serves the rest of the package.
+`__all__` lists the learners. Everything else here is used by the rest of the package.
 """
 
 import reprlib
@@ -31,9 +31,9 @@ __all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", 
 
 
 def restored(contents: Contents) -> tuple[OnlineLearner, dict[str, Any]]:
-    """The learner that a model file holds, and the JSON of the adapter that saved it."""
+    """The learner in a model file, and the JSON of the adapter that saved it."""
     name = contents.model.get("estimator")
     if name not in __all__:
-        raise ModelFileError(f"the model file holds an unknown estimator, {reprlib.repr(name)}.")
+        raise ModelFileError(f"the model file contains an unknown estimator, {reprlib.repr(name)}.")
     class_: type[OnlineLearner] = globals()[name]
     return class_._restored(contents)

@@ -1,4 +1,4 @@
-"""What the classifiers share: labels, and answers about them. What they compute is in the core."""
+"""The common part of the classifiers: labels and predictions. The algorithms are in the core."""
 
 from typing import Any, ClassVar, Self
 
@@ -27,7 +27,7 @@ def _has_logistic_loss(estimator: Any) -> bool:
 
 
 class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
-    """Base of the classifiers. If there is a theorem about one, it says what that proves (`_guarantee`)."""
+    """Base of the classifiers. A classifier with a theorem returns what it proves (`_guarantee`)."""
 
     _multiclass: ClassVar[bool] = False
     _coding: Coding
@@ -36,52 +36,50 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
     # ---- learning ---------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn every row of X once, in the order given: shuffle what is sorted by class.
+        """Forget everything, then learn every row of X once, in the given order; shuffle data that is sorted by class.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n, d)
-            Finite numbers, or NaN where a learner takes missing values (PocketClassifier does); float32 and float64
+            Finite numbers, or NaN if the learner accepts missing values (PocketClassifier does); float32 and float64
             arrays in C order are read in place.
         y : array or series of shape (n,)
             Labels, of at least two different values (of exactly two for a binary learner; the smaller one is the
             negative class).
         sample_weight : array of shape (n,), default=None
-            What the loss of each row is multiplied by, from 0 to 1e9; None stands for 1. A row of weight 0 is not
-            learned at all. For learners that sample, a row of weight 2 is not the same as the row twice.
+            Factor of the loss of each row, from 0 to 1e9; None means 1. A row of weight 0 is not learned at all. For
+            learners that sample, a row of weight 2 is not the same as the row twice.
 
         Notes
         -----
-        If an error or Ctrl-C ends the call, the estimator is what it was before.
+        If an error or Ctrl-C ends the call, the estimator is unchanged.
         """
         self._feed(X, y, None, sample_weight, restart=True)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn every row of X once, in order, going on from what was learned before.
+        """Learn every row of X once, in order, continuing from what was learned before.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
         classes : array of labels, default=None
-            All labels there are. Needed in the first call if y does not hold each of them.
+            All labels. Needed in the first call if y does not contain each of them.
 
-        Notes
-        -----
-        After an error nothing of X has been learned. After Ctrl-C the first rows of X have been learned, completely:
-        ``diagnostics_.rounds`` tells how many (rows of weight 0 do not count). If that was the first call, the
-        estimator is unfitted, as before. A process that is forked while another thread learns gets an incomplete copy
-        of the learner, which refuses to be used.
+        Notes ----- After an error nothing of X has been learned. After Ctrl-C the first rows of X have been learned
+        completely; ``diagnostics_.rounds`` is their number (rows of weight 0 do not count). If that was the first call,
+        the estimator is still unfitted. A process that is forked while another thread is learning gets an incomplete
+        copy of the learner, which raises an error when used.
         """
         self.predict_then_learn(X, y, classes, sample_weight)
         return self
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Scores:
-        """For every row of X: score it, then learn it with its label. Answers the scores, each made before its label.
+        """Score every row of X, then learn it. Returns the scores, each computed before its label is used.
 
-        The fast path for progressive evaluation, with whole blocks or with one row at a time. Parameters and the state
-        after Ctrl-C as in `partial_fit`, scores as in `decision_function`.
+        This is the fast path for progressive evaluation, with whole blocks or with one row at a time. Parameters and
+        the state after Ctrl-C are as in `partial_fit`, scores as in `decision_function`.
         """
         if self._takes_as_it_is(X) and (classes is None or self._coding.knows(classes)):
             scores = self._room_for_scores(len(X))
@@ -98,7 +96,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         if len(labels) < 2:
             raise ValueError(
                 f"{whose} has only one class, {labels.tolist()[0]!r}: "
-                + ("learning needs two." if restart else "give all labels in the first call, as classes=[...].")
+                + ("learning needs two." if restart else "pass all labels in the first call, as classes=[...].")
             )
         if len(labels) > 2 and not self._multiclass:
             raise ValueError(
@@ -115,9 +113,9 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
     def decision_function(self, X: Any) -> Scores:
         """Scores of the rows of X. Learns nothing.
 
-        Of two classes: one score for each row; a score >= 0 means the positive class, ``classes_[1]``. Of more: one
-        for each row and class; the largest wins. A long block is shared among threads (see `n_jobs`), which changes
-        nothing but the time.
+        For two classes: one score for each row; a score >= 0 means the positive class, ``classes_[1]``. For more: one
+        for each row and class; the largest wins. A long block is shared among threads (see `n_jobs`), which only
+        affects the time.
         """
         return self._decision(self._scores(X))
 
@@ -127,9 +125,9 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
 
     @available_if(_has_logistic_loss)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Scores:
-        """Probabilities of the classes for the rows of X, as the logistic loss means them.
+        """Probabilities of the classes for the rows of X.
 
-        Only for learners whose loss is logistic. Columns are in the order of `classes_`.
+        Only for learners with the logistic loss. Columns are in the order of `classes_`.
         """
         scores = self._scores(X)
         if scores.ndim == 1:
@@ -145,20 +143,20 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         return scores[:, 1] - scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 2 else scores
 
     def _labels(self, decision: Scores) -> Array:
-        """Labels that a decision function's answer means."""
+        """The labels for the result of a decision function."""
         return labels_of(decision, self.classes_)
 
     def kernel_scores(self, X: Any) -> Scores:
-        """What every kernel by itself says of the rows of X, one column each; `decision_function` weighs them.
+        """Scores of each kernel for the rows of X, one column per kernel; `decision_function` is their weighted sum.
 
-        Learns nothing. For dense rows, and for learners of two classes.
+        Learns nothing. Only for dense rows, and for learners of two classes.
         """
         core = self._fitted()
         if self._multiclass:
             raise ValueError(f"{type(self).__name__} has scores of classes, not of kernels: use decision_function.")
         X = check_rows(self, X, reset=False)
         if isinstance(X, CsrRows):
-            raise ValueError("kernel_scores takes dense rows: use X.toarray().")
+            raise ValueError("kernel_scores needs dense rows: use X.toarray().")
         scores = np.empty((X.shape[0], len(core.report())))
         if core.kernel_scores(X, scores) != 0:
             self._scores(X)  # says what is wrong
@@ -169,21 +167,21 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
     def coefficients(self, kernel: int) -> Scores:
         """Coefficients of a kernel's function on the stored rows, in order of arrival.
 
-        Of M-OMD-H those on the kernel's own buffer, then those on the archive. LKMBooks and Raker tell none.
+        For M-OMD-H those on the kernel's own buffer, then those on the archive. LKMBooks and Raker have none.
         """
         return np.array(self._fitted().coefficients(kernel))
 
     def certificate(self, delta: float = 0.05) -> Certificate:
-        """What the learner has done, and what that proves about its regret; reads its counters, and no row.
+        """The counters of the learner, and the bound on its regret that they prove; reads no rows.
 
-        Regret is the sum of its losses less that of the best function of one kernel with norm at most U, in hindsight.
-        The certificate names the theorem, gives the bound with its parts, says which conditions of the theorem fail,
+        The regret is the sum of the learner's losses minus that of the best function of one kernel with norm at most U,
+        in hindsight. The certificate has the theorem, the bound with its terms, which conditions of the theorem fail,
         and what the learner cannot know.
 
         Parameters
         ----------
         delta : float, default=0.05
-            Probability with which the bound may fail, above 0, below 1; without effect on a bound in expectation.
+            Probability that the bound fails, between 0 and 1; not used for a bound in expectation.
 
         Examples
         --------
@@ -192,12 +190,12 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         >>> model = MOMDS(norm_bound=1.0, step=2.0, random_state=0).fit(*known_kernel(20_000))
         >>> proved = model.certificate()
         >>> proved.theorem, proved.informative
-        ('Theorem 3 of Li & Liao (2024), afterwards', True)
+        ('Theorem 3 of Li & Liao (2024), after the run', True)
         >>> proved.value < proved.cumulative_loss
         True
         """
         if not 0 < delta < 1:
-            raise ValueError(f"delta={delta!r} is out of range: use a probability above 0 and below 1.")
+            raise ValueError(f"delta={delta!r} is out of range: use a probability between 0 and 1, both excluded.")
         done = self.diagnostics_
         return Certificate(
             learner=type(self).__name__,
@@ -211,7 +209,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         )
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        """What is proved of the regret, from `diagnostics_`; a learner that has a theorem overrides this."""
+        """What is proved about the regret, from `diagnostics_`; a learner with a theorem overrides this."""
         return Guarantee(None, f"No theorem of the paper covers {type(self).__name__}: these are counts only.")
 
     def __sklearn_tags__(self) -> Any:
@@ -226,14 +224,14 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         if labels.shape[0] != rows:
             raise ValueError(f"X has {rows} rows but y has {labels.shape[0]} labels: give one label per row.")
         if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-            raise ValueError("y contains NaN or infinity: every row needs a label, or leave the row out.")
+            raise ValueError("y contains NaN or infinity: drop rows without a label.")
         if begin:
             check_classification_targets(labels)
         return labels
 
     def _check_same(self, classes: Any) -> None:
         if not np.array_equal(checked_classes(classes), self.classes_):
-            raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_.tolist()}.")
+            raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_.tolist()}.")
 
     def _coded(self, y: Array) -> Array:
         return self._coding.of(y)
@@ -247,7 +245,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
     def _read_labels(self, written: Any, recipe: Recipe) -> None:
         labels = read_labels(written)
         if len(labels) != recipe.classes:
-            raise ModelFileError(f"the model file has {len(labels)} labels and a recipe for {recipe.classes}.")
+            raise ModelFileError(f"the model file has {len(labels)} labels, but a recipe for {recipe.classes}.")
         self.classes_ = labels
 
     def _tell_labels(self) -> None:

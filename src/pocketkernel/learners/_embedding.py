@@ -9,7 +9,7 @@ from pocketkernel.model_file import Contents
 
 
 def core_of(learner: OnlineLearner) -> _core.Learner:
-    """The compiled learner: it takes arrays as they are, and answers with a status instead of an error."""
+    """The compiled learner: it takes arrays without conversion, and returns a status instead of raising an error."""
     return learner._core
 
 

@@ -1,4 +1,4 @@
-"""What all learners share: learning and answering, row by row. What they compute is in the core."""
+"""The common part of all learners: learning and predicting, row by row. The algorithms are in the core."""
 
 from functools import partial
 from typing import Any, ClassVar
@@ -77,7 +77,7 @@ class OnlineLearner(Parameters):
         y = self._checked_targets(y, X.shape[0], begin)
         weights = checked_weights(sample_weight, X.shape[0])
         if restart and weights is not None and not np.any(weights):
-            raise ValueError("sample_weight is zero for every row: there is nothing to learn.")
+            raise ValueError("sample_weight is zero for every row: use at least one positive weight.")
         if begin:
             self._begin(X, y, classes, restart)
         elif classes is not None:
@@ -94,7 +94,7 @@ class OnlineLearner(Parameters):
             self._core = self._recipe.build()
         except MemoryError:
             size = self._recipe.size()[0]
-            raise MemoryError(f"{type(self).__name__} would take {size} bytes, which the machine refuses.") from None
+            raise MemoryError(f"{type(self).__name__} needs {size} bytes, which could not be allocated.") from None
 
     # ---- answering --------------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class OnlineLearner(Parameters):
         return scores
 
     def _takes_as_it_is(self, X: Any) -> bool:
-        """Whether the core may look at X itself: it refuses what it cannot read, and the long way says why."""
+        """Whether the core may read X directly: it refuses what it cannot read, and the slow path raises the error."""
         mine = self.__dict__
         return "_core" in mine and type(X) is np.ndarray and X.ndim == 2 and "feature_names_in_" not in mine
 
@@ -150,7 +150,7 @@ class OnlineLearner(Parameters):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the learner takes, all in all: as `plan` said, from the first row on, never changed."""
+        """Total bytes of the learner: the size that `plan` gives, constant from the first row on."""
         return self._fitted().nbytes
 
     @property
@@ -160,7 +160,7 @@ class OnlineLearner(Parameters):
 
     @property
     def diagnostics_(self) -> Bunch:
-        """What the learner has done so far.
+        """Counters of the learner.
 
         rounds, mistakes, cumulative_loss; additions, proxies, removals (over all kernels); archived, overflowed
         (M-OMD-H); and one number per kernel: alignment_proxy (M-OMD-H), norms, stored, and the counts again as

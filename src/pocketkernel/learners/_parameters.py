@@ -62,7 +62,7 @@ class Parameters(Persistent):
         if self.memory is None and hasattr(self, self._budget_name):
             self._try_budget(recipe, DEFAULT_BUDGET if budget is None else whole_number(self._budget_name, budget))
         elif budget is not None:
-            raise ValueError(f"{self._budget_name}={budget!r} and memory={self.memory!r} are both given: choose one.")
+            raise ValueError(f"{self._budget_name}={budget!r} and memory={self.memory!r} are both set: choose one.")
         else:
             self._fit_into(recipe, parse_bytes(self.memory))
         return recipe
@@ -85,7 +85,7 @@ class Parameters(Persistent):
     def _try_budget(self, recipe: Recipe, budget: int) -> int:
         """Bytes with this budget, or the error that says why not."""
         if budget < min(1, self._smallest_budget):
-            raise ValueError(f"{self._budget_name}={budget} is too small: use a whole number from 1 up.")
+            raise ValueError(f"{self._budget_name}={budget} is too small: use a positive integer.")
         self._set_budget(recipe, budget)
         size, _, status = recipe.size()
         if status != 0:
@@ -101,7 +101,7 @@ class Parameters(Persistent):
         if least > memory:
             raise ValueError(
                 f"memory={self.memory!r} ({memory} bytes) is too small: {type(self).__name__} with "
-                f"{recipe.features} features takes at least {least} bytes."
+                f"{recipe.features} features needs at least {least} bytes."
             )
 
         def fits(budget: int) -> bool:
@@ -123,7 +123,7 @@ def _checked_kernels(kernels: Any) -> tuple[Kernel, ...]:
             known = ", ".join(class_.__name__ for class_ in KERNELS.values())
             raise ValueError(f"kernels has {kernel!r}, an unknown kernel: use one of {known}.")
         if not all(isinstance(value, Real) and float(value) > 0 for value in astuple(kernel)):
-            raise ValueError(f"kernels has {kernel!r}: its number must be positive.")
+            raise ValueError(f"kernels has {kernel!r}: its parameter must be positive.")
     return checked
 
 
@@ -144,14 +144,14 @@ def number(name: str, value: Any) -> float:
 def whole_number(name: str, value: Any) -> int:
     """`value` as an int, or an error that names the parameter."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"{name}={value!r} is not a whole number.")
+        raise ValueError(f"{name}={value!r} is not an integer.")
     if not 0 <= int(value) < 2**62:
-        raise ValueError(f"{name}={value!r} is too {'small' if int(value) < 0 else 'large'} to count anything.")
+        raise ValueError(f"{name}={value!r} is too {'small' if int(value) < 0 else 'large'}.")
     return int(value)
 
 
 def _seed(random_state: Any) -> int:
-    """64-bit seed that a random_state stands for."""
+    """64-bit seed for a random_state."""
     if random_state is None:
         return secrets.randbits(64)
     if isinstance(random_state, np.random.Generator):
@@ -161,5 +161,5 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, Integral) and 0 <= int(random_state) < 2**64:
         return int(random_state)
     raise ValueError(
-        f"random_state={random_state!r} is none of these: None, an integer from 0 to 2**64 - 1, a NumPy generator."
+        f"random_state={random_state!r} is not valid: use None, an integer from 0 to 2**64 - 1, or a NumPy generator."
     )

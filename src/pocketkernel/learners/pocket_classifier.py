@@ -1,4 +1,4 @@
-"""PocketClassifier: the learner to begin with."""
+"""PocketClassifier: the recommended learner."""
 
 from typing import Any
 
@@ -17,18 +17,18 @@ from pocketkernel.learners._recipe import Recipe
 class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
-    Brings every column to one scale, from the rows seen so far; learns a linear model and random features of six
-    kernel widths side by side, and one expert on the last labels; mixes them by a Newton step, so that it is hardly
-    worse than the best of them and often better; and gives memory to the widths that predict well. When the stream
-    changes it notices, and learns fast again; when a column changes its units or its level, that column's scale starts
-    anew. NaN (in a data frame, null) is a missing value, and counts as the usual one of its column. Two classes or
-    more. Weights of rows are relative: a row counts as often as its weight is times the geometric mean of the last
-    4,096 or so, at most 16 times. ``docs/pocket_classifier.md`` explains the design and what it guarantees.
+    Scales every column using the rows seen so far; trains a linear model, random features of six kernel widths and an
+    expert on the last labels in parallel; mixes their scores by Newton steps; and gives more memory to the widths that
+    predict well. It detects changes of the stream and then learns faster; when a column changes its units or its level,
+    its scale is estimated again. NaN (null in a data frame) is a missing value and counts as the typical value of its
+    column. Supports two or more classes. Row weights are relative: a row counts in proportion to its weight divided by
+    the geometric mean of about the last 4,096 weights, at most 16 times. ``docs/pocket_classifier.md`` explains the
+    design and its guarantees.
 
     Parameters
     ----------
     memory : int or str, default="64KiB"
-        Bytes that the learner may take, all in all, such as 65536 or "64KiB".
+        Total bytes that the learner may use, such as 65536 or "64KiB".
     lag : bool, default=True
         Whether an expert on the last three labels, and on their running mean, takes part in the mixture. It means "the
         row after the last label that has arrived": right for the next row of a stream whose labels have some memory,
@@ -37,8 +37,9 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     dtype : {"float32", "float64"}, default="float32"
         Precision of coefficients and arithmetic.
     n_jobs : int, default=None
-        Most threads that score a block together, at most one per core; -1 stands for all, None for the environment's
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
+        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
+        for a few rows.
     random_state : int, NumPy generator or None, default=None
         Seed of the frequencies.
 
@@ -61,7 +62,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     >>> from pocketkernel import PocketClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> model = PocketClassifier(memory="64KiB", random_state=0)
-    >>> scores = model.predict_then_learn(X, y)  # answers every row before it sees the label
+    >>> scores = model.predict_then_learn(X, y)  # each row is scored before its label is used
     >>> bool((scores.argmax(axis=1) == y).mean() > 0.9)
     True
     >>> model.nbytes <= 64 * 1024

@@ -31,7 +31,7 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
     Parameters
     ----------
     memory : int or str, default="64KiB"
-        Bytes that the learner may take, all in all, such as 65536 or "64KiB".
+        Total bytes that the learner may use, such as 65536 or "64KiB".
     loss : {"squared", "absolute", "quantile"}, default="squared"
         What answers are to be: the mean of y, its median, or a quantile.
     quantile : float, default=0.5
@@ -39,8 +39,9 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
     dtype : {"float32", "float64"}, default="float32"
         Precision of coefficients and arithmetic.
     n_jobs : int, default=None
-        Most threads that score a block together, at most one per core; -1 stands for all, None for the environment's
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
+        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
+        for a few rows.
     random_state : int, NumPy generator or None, default=None
         Seed of the frequencies.
 
@@ -107,7 +108,7 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
         y : array, series or data frame of shape (n,) or (n, m)
             Targets: finite numbers up to 1e70, one or m for each row.
         sample_weight : array of shape (n,), default=None
-            How much each row counts, from 0 to 1e9, relative to the others; None stands for 1. A row of weight 0 is
+            How much each row counts, from 0 to 1e9, relative to the others; None means 1. A row of weight 0 is
             not learned at all.
 
         Notes
@@ -118,7 +119,7 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn every row of X once, in order, going on from what was learned before. Parameters as in `fit`.
+        """Learn every row of X once, in order, continuing from what was learned before. Parameters as in `fit`.
 
         After an error nothing of X has been learned. After Ctrl-C the first rows of X have been learned, completely:
         ``diagnostics_.rounds`` tells how many (rows of weight 0 do not count).

@@ -1,6 +1,6 @@
-"""Every learner as a River model: one dict of features at a time, names that come and go, the same bits.
+"""Every learner as a River model: one dict of features at a time, features that appear and disappear, the same bits.
 
-`KernelClassifier` takes any classifier of `pocketkernel`, `KernelRegressor` a PocketRegressor:
+`KernelClassifier` accepts any classifier of `pocketkernel`, `KernelRegressor` a PocketRegressor:
 
 >>> from pocketkernel import PocketClassifier
 >>> from pocketkernel.river import KernelClassifier
@@ -25,6 +25,6 @@ __all__ = ["KernelClassifier", "KernelRegressor"]
 
 
 def restored(learner: OnlineLearner, extra: dict[str, Any]) -> KernelClassifier | KernelRegressor:
-    """The River model that a file holds, from its learner and what was saved with it."""
+    """The River model in a file, from its learner and what was saved with it."""
     kind = KernelRegressor if isinstance(learner, PocketRegressor) else KernelClassifier
     return kind._restored(learner, extra)
