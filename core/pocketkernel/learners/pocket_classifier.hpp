@@ -145,8 +145,8 @@ class PocketClassifier : public Learner<T> {
     // overflows.
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = this->common_valid() && mixture_.valid() && scale_.valid(common_->tally.rounds) && relevance_.valid() &&
-                    (!has_lags() || lags_.valid()) &&
+        bool good = this->common_valid() && mixture_.valid() && scale_.valid(common_->tally.rounds) &&
+                    relevance_.valid() && (!has_lags() || lags_.valid()) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
                     within(course_->surprise, 0.0, 100.0) && course_->weights.valid() && course_->turned <= (R_ == 1);
