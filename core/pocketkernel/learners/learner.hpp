@@ -49,14 +49,16 @@ struct Workspace {
     QueryScratch<T> query;
     Pack<T>* partial = nullptr;  // one running sum per function
     double* values = nullptr;    // their values at x, up to a whole pack
+    T* rows = nullptr;           // of a learner that asks for them, each up to a whole pack
 
     Workspace() = default;
     Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank, std::size_t functions,
-              std::size_t sparse_from)
+              std::size_t sparse_from, std::size_t more_rows = 0)
         : query(arena, config.features, bank.count() > 0 ? norms_for(bank.metrics(), config.features) : RowNorms(),
                 config.storage, sparse_from),
           partial(arena.take<Pack<T>>(functions)),
-          values(arena.take<double>(padded<double>(functions))) {}
+          values(arena.take<double>(padded<double>(functions))),
+          rows(more_rows > 0 ? arena.take<T>(more_rows, padded<T>(config.features)) : nullptr) {}
 };
 
 template <class T>
@@ -81,7 +83,7 @@ class Learner {
     Workspace<T>& workspace() { return work_; }
     // Another one, for another thread.
     Workspace<T> workspace_on(Arena& arena) const {
-        return Workspace<T>(arena, config_, bank_, functions_, needs_.sparse_from);
+        return Workspace<T>(arena, config_, bank_, functions_, needs_.sparse_from, needs_.rows);
     }
 
     static constexpr bool multiclass = false;
@@ -109,6 +111,7 @@ class Learner {
     struct Needs {
         bool bank = true;                             // kernels are compared with stored rows
         std::size_t sparse_from = sparse_from_width;  // columns from which a row may be handled as sparse
+        std::size_t rows = 0;                         // of a workspace, besides the query
     };
 
     Learner(const Config& config, Arena& arena, Needs needs = Needs())

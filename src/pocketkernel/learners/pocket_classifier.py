@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee
-from pocketkernel.kernels import Linear, gaussians
+from pocketkernel.kernels import Laplacian, Linear, gaussians
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._recipe import Recipe
@@ -54,11 +54,12 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
         Frequencies that fit into the memory, over all widths.
     kernel_weights_ : array
         How much each expert counts in the mixture: the linear one first, then the widths, then the one on the last
-        labels (if `lag`, and if there is memory for more than a linear model).
+        labels (if `lag`, and if there is memory for more than a linear model). Of more than two classes, the ring of
+        rows comes before that one.
     column_relevance_ : array
         How much each column counts in the kernels' distances, 1 in the (geometric) mean: an explanation.
     frequencies_, diagnostics_, nbytes
-        See the properties. ``diagnostics_.stored`` has the frequencies of each width.
+        See the properties. ``diagnostics_.stored`` has the frequencies of each width, and the rows of the ring.
 
     Examples
     --------
@@ -111,9 +112,11 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
         """Choose the widths that there is room for, then the largest number of frequencies."""
         if not isinstance(self.lag, bool | np.bool_):
             raise ValueError(f"lag={self.lag!r} is neither True nor False.")
+        ring = (Laplacian(1.0),) if recipe.classes > 2 else ()
+        lag = (Linear(),) if self.lag else ()
         for frequencies, widths in ROOM:
-            recipe.kernels = (Linear(), *widths, *([Linear()] if self.lag and widths else []))
-            self._set_budget(recipe, frequencies)
+            recipe.kernels = (Linear(), *((*widths, *ring, *lag) if widths else ()))
+            self._set_budget(recipe, frequencies // 3 if ring else frequencies)
             if recipe.size()[0] <= memory:
                 break
         if len(recipe.kernels) > 1 or self._try_budget(recipe, 0) > memory:
