@@ -72,10 +72,13 @@ class EngineOf final : public Engine {
                             : check_rows<L::takes_missing, float>(rows, limit, fault);
     }
     std::size_t outputs() const override { return L::multiclass ? learner_.config().classes : 1; }
+    bool is_regressor() const override { return L::task == Task::regression; }
     void learn(const Rows& rows, const Lessons& lessons, double* scores) override {
         for_each_row(rows, [&](std::size_t r, const auto& row) {
             const double weight = lessons.weights ? lessons.weights[r] : 1.0;
-            if constexpr (L::multiclass)
+            if constexpr (L::task == Task::regression)
+                learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs());
+            else if constexpr (L::multiclass)
                 learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs());
             else
                 scores[r] = learner_.learn(row, lessons.labels[r] > 0 ? 1.0 : -1.0, weight);
@@ -124,6 +127,16 @@ class EngineOf final : public Engine {
     bool relevance(double* out) const override {
         if constexpr (has_relevance<L>) {
             for (std::size_t k = 0; k < learner_.config().features; ++k) out[k] = learner_.relevance(k);
+            return true;
+        }
+        return false;
+    }
+    bool margins(double share, double* out) const override {
+        if constexpr (L::task == Task::regression) {
+            for (std::size_t r = 0; r < outputs(); ++r) {
+                out[2 * r] = learner_.margin_below(r, share);
+                out[2 * r + 1] = learner_.margin_above(r, share);
+            }
             return true;
         }
         return false;

@@ -23,10 +23,11 @@ struct Rows {
     std::size_t features = 0;
 };
 
-// What is learned with the rows: the class index of each label, and weights if not all are 1. Both are copies that no
-// caller can change.
+// What is learned with the rows: the class index of each label, or `outputs` targets for each row of a regressor; and
+// weights if not all are 1. All are copies that no caller can change.
 struct Lessons {
     const std::int32_t* labels = nullptr;
+    const double* targets = nullptr;
     const double* weights = nullptr;
 };
 
@@ -39,6 +40,7 @@ class Engine {
     [[nodiscard]] virtual Status check(const Rows& rows, Fault& fault) const = 0;
     // Scores are written row by row, `outputs` of them each.
     virtual std::size_t outputs() const = 0;
+    virtual bool is_regressor() const = 0;
     virtual void learn(const Rows& rows, const Lessons& lessons, double* scores) = 0;
     // Several threads may score at once, each with its own scratch; null means the learner's own.
     virtual std::size_t scratch_bytes() const = 0;
@@ -49,6 +51,8 @@ class Engine {
     virtual KernelReport report(std::size_t kernel) const = 0;
     virtual bool frequencies(double* out) const = 0;  // false if the learner has none
     virtual bool relevance(double* out) const = 0;    // of the columns; likewise
+    // Of a regressor, for each output: how far below and above an answer targets lie, for a share of them; likewise.
+    virtual bool margins(double share, double* out) const = 0;
     virtual bool valid() const = 0;
     virtual std::size_t state_bytes() const = 0;
     virtual void save(unsigned char* to) const = 0;

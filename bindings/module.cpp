@@ -24,6 +24,7 @@
 #include "pocketkernel/losses/list.hpp"
 #include "pocketkernel/row.hpp"
 #include "pocketkernel/simd.hpp"
+#include "pocketkernel/target_scale.hpp"
 #include "text.hpp"
 
 namespace nb = nanobind;
@@ -391,6 +392,12 @@ class PyLearner {
         if (!engine_->relevance(factors.data())) factors.clear();
         return factors;
     }
+    std::vector<double> margins(double share) {
+        const Guard guard(*this, reading);
+        std::vector<double> bounds(2 * engine_->outputs());
+        if (!engine_->margins(share, bounds.data())) bounds.clear();
+        return bounds;
+    }
 
     std::size_t state_bytes() const { return engine_->state_bytes(); }
     nb::bytes save() {
@@ -469,27 +476,48 @@ class PyLearner {
     }
 
     int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores) {
-        const View labels(y, false), weights(sample_weight, false), out(scores, true);
-        if (!labels.has(1, label_formats) || labels.size(0) != rows.count || !has_room(out, rows)) return unsuited;
+        const View given(y, false), weights(sample_weight, false), out(scores, true);
+        const bool to_numbers = engine_->is_regressor();
+        if (!has_room(out, rows) || !(to_numbers ? has_targets(given, rows) : has_labels(given, rows))) return unsuited;
         const bool weighted = !sample_weight.is_none();
         if (weighted && (!weights.has(1, "d") || weights.size(0) != rows.count)) return unsuited;
         const Guard guard(*this, changing);
-        Copied<std::int32_t> places(rows.count);
-        Copied<double> copies(weighted ? rows.count : 0);
-        if (!to_places(labels, classes_, places.data(), fault_.row)) return code(pk::Status::label_unknown);
-        for (std::size_t r = 0; weighted && r < rows.count; ++r) {
-            if (r % rows_between_signals == rows_between_signals - 1) stop_if_asked();
-            copies.data()[r] = pk::read_once(weights.data<const double>() + r);
-            if (!(copies.data()[r] >= 0.0 && copies.data()[r] <= 1e9)) {
-                fault_ = {r, 0};
-                return code(pk::Status::weight_out_of_range);
+        const std::size_t outputs = engine_->outputs();
+        Copied<std::int32_t> places(to_numbers ? 0 : rows.count);
+        Copied<double> targets(to_numbers ? rows.count * outputs : 0), copies(weighted ? rows.count : 0);
+        if (to_numbers) {
+            const double most = pk::TargetScale::value_limit;
+            if (!copy(given, -most, most, rows.count * outputs, outputs, targets.data()))
+                return code(pk::Status::target_out_of_range);
+        } else if (!to_places(given, classes_, places.data(), fault_.row)) {
+            return code(pk::Status::label_unknown);
+        }
+        if (weighted && !copy(weights, 0.0, 1e9, rows.count, 1, copies.data()))
+            return code(pk::Status::weight_out_of_range);
+        return run(rows, [&](const Rows& slice, std::size_t first) {
+            const Lessons lessons{places.data() + (to_numbers ? 0 : first),
+                                  targets.data() + (to_numbers ? first * outputs : 0),
+                                  weighted ? copies.data() + first : nullptr};
+            engine_->learn(slice, lessons, out.data<double>() + first * outputs);
+        });
+    }
+    static bool has_labels(const View& y, const Rows& rows) {
+        return y.has(1, label_formats) && y.size(0) == rows.count;
+    }
+    // One number for each row, or a row of them, as the scores.
+    bool has_targets(const View& y, const Rows& rows) const { return has_room(y, rows); }
+
+    // Numbers within two bounds, some for each row; false at one that is not, and its place is the fault.
+    bool copy(const View& from, double low, double high, std::size_t count, std::size_t for_each_row, double* to) {
+        for (std::size_t n = 0; n < count; ++n) {
+            if (n % rows_between_signals == rows_between_signals - 1) stop_if_asked();
+            to[n] = pk::read_once(from.data<const double>() + n);
+            if (!(to[n] >= low && to[n] <= high)) {
+                fault_ = {n / for_each_row, n % for_each_row};
+                return false;
             }
         }
-        const Lessons lessons{places.data(), weighted ? copies.data() : nullptr};
-        return run(rows, [&](const Rows& slice, std::size_t first) {
-            engine_->learn(slice, {lessons.labels + first, weighted ? lessons.weights + first : nullptr},
-                           out.data<double>() + first * engine_->outputs());
-        });
+        return true;
     }
     // Space for one number per row; for a few rows without allocating memory.
     template <class U>
@@ -784,6 +812,7 @@ NB_MODULE(_core, m) {
         .def("report", &PyLearner::report)
         .def("frequencies", &PyLearner::frequencies, "out"_a)
         .def("relevance", &PyLearner::relevance)
+        .def("margins", &PyLearner::margins, "share"_a)
         .def_prop_ro("state_bytes", &PyLearner::state_bytes)
         .def("save", &PyLearner::save)
         .def("load", &PyLearner::load, "state"_a);

@@ -1,8 +1,12 @@
-"""Every estimator of the package, small enough for tests."""
+"""Every classifier of the package, small enough for tests."""
 
 from pocketkernel import learners
 
-ESTIMATORS = [getattr(learners, name) for name in learners.__all__]
+ESTIMATORS = [
+    class_
+    for class_ in (getattr(learners, name) for name in learners.__all__)
+    if issubclass(class_, learners.OnlineKernelClassifier)
+]
 SMALL = {"budget": 8, "features": 8, "reservoir": 3, "horizon": 300, "random_state": 1}
 
 

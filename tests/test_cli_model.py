@@ -110,11 +110,11 @@ def test_a_pipe_from_end_to_end(trained, tmp_path):
     [
         (["nowhere", "rows.svm"], 1, "nowhere does not exist"),
         (["rows.run", "nowhere.svm"], 1, "nowhere.svm does not exist"),
-        ([".", "rows.svm"], 1, "holds no model.safetensors"),
+        ([".", "rows.svm"], 1, "has no model.safetensors"),
         (["rows.svm", "rows.svm"], 1, "not a pocketkernel model file"),
         (["rows.run", "wide.svm"], 1, "wide.svm, line 1, column 3"),
         (["rows.run"], 2, "give a FILE"),
-        (["bare.pk", "rows.svm"], 1, "does not say how to read rows"),
+        (["bare.pk", "rows.svm"], 1, "does not contain how to read rows"),
         (["hinge.run", "rows.svm", "--proba"], 2, "--proba needs loss=logistic"),
     ],
     ids=str,
@@ -137,7 +137,7 @@ def test_a_model_that_went_on_without_its_pipeline(trained, capsys):
     other.partial_fit(np.zeros((1, 4)), [1.0])
     other.save(trained / "model.safetensors")
     assert main(["predict", str(trained), "rows.svm"]) == 1
-    assert "does not say how to read rows" in capsys.readouterr().err
+    assert "does not contain how to read rows" in capsys.readouterr().err
     assert main(["inspect", str(trained)]) == 0
 
 

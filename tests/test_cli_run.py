@@ -209,7 +209,7 @@ def test_skipped_lines_are_counted(tmp_path, capsys):
     assert "bad.svm, line 2, column 6: expected a finite number, found 'x'" in capsys.readouterr().err
     assert run(capsys, "bad.svm", "--on-error", "skip", "--no-report")["skipped"] == 20
     assert main(["run", "bad.svm", "--on-error", "skip", "--no-report"]) == 0
-    assert "20 lines cannot be read" in capsys.readouterr().out
+    assert "20 lines could not be read" in capsys.readouterr().out
 
 
 # ---- pipes and processes --------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_the_library_alone(rows, tmp_path):
     ("change", "words"),
     [
         ({"learner": "svm"}, "learner='svm' is unknown"),
-        ({"parameters": {"foo": 1}}, "foo is no parameter of PocketClassifier"),
+        ({"parameters": {"foo": 1}}, "foo is not a parameter of PocketClassifier"),
         ({"scale": "robust"}, "scale='robust' is unknown"),
         ({"rows": 0}, "rows=0 is too small"),
         ({"permute": -1}, "permute=-1 is too small"),

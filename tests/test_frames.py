@@ -462,7 +462,7 @@ def test_a_series_is_no_table(kind):
 @pytest.mark.parametrize("no_table", [None, "no_validation", "abc", b"abc", "long" * 1000], ids=lambda x: repr(x)[:20])
 def test_no_table_at_all(no_table):
     model = LEARNERS["MOMDS"]()
-    words = "no table", f"X={no_table!r}"[:40], "(rows, features)"
+    words = "not a table", f"X={no_table!r}"[:40], "(rows, features)"
     refuse(model, lambda: model.fit(no_table, [0, 1]), *words)
     model.fit([[1.0], [2.0]], [0, 1])
     refuse(model, lambda: model.predict(no_table), *words)
@@ -681,7 +681,7 @@ def test_unknown_labels_in_a_series(kind):
     model = LEARNERS["MOMDS"]().fit(X, np.where(Y > 0, "yes", "no"))
     bad = KINDS_OF_SERIES[kind](["maybe" if row == 60 else "yes" for row in range(120)])
     for way in WAYS[1:]:
-        refuse(model, lambda way=way: getattr(model, way)(X, bad), "'maybe'", "none of the classes")
+        refuse(model, lambda way=way: getattr(model, way)(X, bad), "'maybe'", "not one of the classes")
 
 
 MISSING = {
@@ -707,7 +707,7 @@ def test_missing_labels(kind):
 def test_two_columns_of_labels():
     model = LEARNERS["MOMDS"]()
     for frame in (pd.DataFrame({"y": Y, "z": Y}), pl.DataFrame({"y": Y, "z": Y}), pa.table({"y": Y, "z": Y})):
-        refuse(model, lambda frame=frame: model.fit(X, frame), "y is a frame of 2 columns", "only the column")
+        refuse(model, lambda frame=frame: model.fit(X, frame), "y is a frame of 2 columns", "only the label column")
 
 
 def test_one_label_per_row():

@@ -284,7 +284,7 @@ def test_more_than_two_classes(name):
 def test_fewer_than_two_classes_to_come(name):
     model = LEARNERS[name]()
     for call in (model.partial_fit, model.predict_then_learn):
-        refuse(model, lambda call=call: call(X, Y, classes=[1]), "classes=[1]", "only one class", "give all labels")
+        refuse(model, lambda call=call: call(X, Y, classes=[1]), "classes=[1]", "only one class", "pass all labels")
         refuse(model, lambda call=call: call(X, Y, classes=[1, 1]), "only one class")
 
 
@@ -305,7 +305,10 @@ def test_three_classes(name, labels):
             model.predict_then_learn(X, later)
         unknown = "d" if isinstance(labels[0], str) else 1.25
         refuse(
-            model, lambda model=model, u=unknown: model.partial_fit(X, [u] * 120), repr(unknown), "none of the classes"
+            model,
+            lambda model=model, u=unknown: model.partial_fit(X, [u] * 120),
+            repr(unknown),
+            "not one of the classes",
         )
     given = LEARNERS[name]().partial_fit(X[:1], y[:1], classes=labels[::-1]).partial_fit(X[1:], y[1:])
     same_course(given, expected)
@@ -353,7 +356,7 @@ def test_unknown_label(labels):
                 model,
                 lambda way=way, later=later: getattr(model, way)(X, later),
                 repr(unknown),
-                "none of the classes",
+                "not one of the classes",
                 str(known),
             )
 
@@ -362,8 +365,8 @@ def test_unknown_label(labels):
 def test_numbers_are_no_names(way):
     """Classes that are strings are -1 and +1 to the core, but to nobody else."""
     model = LEARNERS["MOMDS"]().fit(X, np.where(Y > 0, "yes", "no"))
-    refuse(model, lambda: getattr(model, way)(X, Y), "none of the classes", "'yes'")
-    refuse(model, lambda: getattr(model, way)(X, Y.astype(float)), "none of the classes", "'yes'")
+    refuse(model, lambda: getattr(model, way)(X, Y), "not one of the classes", "'yes'")
+    refuse(model, lambda: getattr(model, way)(X, Y.astype(float)), "not one of the classes", "'yes'")
 
 
 @pytest.mark.parametrize("way", WAYS[1:])
@@ -371,13 +374,15 @@ def test_labels_too_long_for_a_double(way):
     big = np.array([2**53, 2**53 + 1])
     model = LEARNERS["MOMDS"]().fit(X, big[(Y > 0).astype(int)])
     assert model.diagnostics_.mistakes == LEARNERS["MOMDS"]().fit(X, Y).diagnostics_.mistakes
-    refuse(model, lambda: getattr(model, way)(X, Y), "none of the classes")
+    refuse(model, lambda: getattr(model, way)(X, Y), "not one of the classes")
 
 
 def test_labels_of_the_wrong_sort():
     model = LEARNERS["MOMDS"]().fit(X, Y)
-    refuse(model, lambda: model.partial_fit(X, np.where(Y > 0, "a", "b")), "none of the classes")
-    refuse(model, lambda: model.partial_fit(X, np.where(Y > 0, 1, np.nan)), "y contains NaN", "leave the row out")
+    refuse(model, lambda: model.partial_fit(X, np.where(Y > 0, "a", "b")), "not one of the classes")
+    refuse(
+        model, lambda: model.partial_fit(X, np.where(Y > 0, 1, np.nan)), "y contains NaN", "drop rows without a label"
+    )
     fresh = LEARNERS["MOMDS"]()
     refuse(fresh, lambda: fresh.fit(X, X[:, 0]))  # a regression target
     refuse(fresh, lambda: fresh.fit(X, np.stack([Y, Y], axis=1)))
@@ -431,9 +436,9 @@ BAD_PARAMETERS = [
     ("LKMBooks", {"budget": 0}, ["budget=0", "too small"]),
     ("Raker", {"features": 0}, ["features=0", "too small"]),
     ("MOMDS", {"budget": -3}, ["budget=-3", "too small"]),
-    ("MOMDS", {"budget": 2.5}, ["budget=2.5", "whole number"]),
-    ("MOMDS", {"budget": "10"}, ["budget='10'", "whole number"]),
-    ("MOMDS", {"budget": True}, ["budget=True", "whole number"]),
+    ("MOMDS", {"budget": 2.5}, ["budget=2.5", "integer"]),
+    ("MOMDS", {"budget": "10"}, ["budget='10'", "integer"]),
+    ("MOMDS", {"budget": True}, ["budget=True", "integer"]),
     ("MOMDS", {"budget": 10**9}, ["budget=1000000000", "10,000,000"]),
     ("MOMDS", {"budget": 2**70}, [f"budget={2**70}"]),
     ("MOMDS", {"budget": 10, "memory": "1MiB"}, ["budget=10", "memory='1MiB'", "choose one"]),
@@ -469,7 +474,7 @@ BAD_PARAMETERS = [
     ("MOMDS", {"norm_bound": np.inf}, ["norm_bound=inf", "positive"]),
     ("MOMDH", {"reservoir": 0}, ["reservoir=0", "10,000"]),
     ("MOMDH", {"reservoir": -1}, ["reservoir=-1"]),
-    ("MOMDH", {"reservoir": 1.5}, ["reservoir=1.5", "whole number"]),
+    ("MOMDH", {"reservoir": 1.5}, ["reservoir=1.5", "integer"]),
     ("MOMDH", {"reservoir": 2**70}, [f"reservoir={2**70}"]),
     ("MOMDH", {"horizon": 0.5}, ["horizon=0.5", "from 1"]),
     ("LKMBooks", {"horizon": 0}, ["horizon=0", "from 1"]),
@@ -809,7 +814,7 @@ def test_items_of_no_size(dtype):
     [
         ([], "is not a list of labels"),
         ([None, 1], "has no label in row 0"),
-        (["a", 1], "not of one type"),
+        (["a", 1], "of different types"),
         ([0.0, math.nan], "is not a list of labels"),
         ([[0, 1]], "is not a list of labels"),
         ([1], "only one class"),
@@ -838,7 +843,7 @@ def test_labels_as_lists_and_strings_take_the_short_way_to_the_same_bits():
         for t in range(60, len(Y)):
             model.partial_fit(X[t : t + 1], labels[t : t + 1])
         np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
-        with pytest.raises(ValueError, match="none of the classes"):
+        with pytest.raises(ValueError, match="not one of the classes"):
             model.partial_fit(X[:1], ["maybe"])
 
 

@@ -214,7 +214,7 @@ def test_a_large_state_is_not_read_before_it_is_believed(tmp_path):
     with path.open("wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         file.truncate(8 + len(header) + 2**36)
-    with pytest.raises(ModelFileError, match="they do not match"):
+    with pytest.raises(ModelFileError, match="but a state of"):
         pocketkernel.load(path)
 
 
@@ -395,7 +395,7 @@ def test_a_huge_foreign_file_is_not_read(tmp_path):
     with open(tmp_path / "sparse", "wb") as file:
         file.write(taught(MOMDS).to_bytes())
         file.truncate(2**40)
-    with pytest.raises(ModelFileError, match=rf"damaged: it should have \d+ bytes, and has {2**40}"):
+    with pytest.raises(ModelFileError, match=rf"damaged: it should have \d+ bytes, but has {2**40}"):
         pocketkernel.load(tmp_path / "sparse")
 
 
@@ -448,7 +448,7 @@ def test_another_class(class_):
     data = taught(class_).to_bytes()
     for other in ESTIMATORS:
         if other is not class_:
-            refused(data, f"holds a '{class_.__name__}', not a '{other.__name__}': pocketkernel.load", other)
+            refused(data, f"contains a '{class_.__name__}', not a '{other.__name__}': use pocketkernel.load", other)
 
 
 def test_unknown_estimator(tmp_path):
@@ -456,14 +456,14 @@ def test_unknown_estimator(tmp_path):
         (tmp_path / "m").write_bytes(
             edited(taught(MOMDS).to_bytes(), lambda model, name=name: model.update(estimator=name))
         )
-        with pytest.raises(ModelFileError, match="m: the model file holds an unknown estimator"):
+        with pytest.raises(ModelFileError, match="m: the model file contains an unknown estimator"):
             pocketkernel.load(tmp_path / "m")
 
 
 WRONG = {
-    "extra field": (lambda m: m.update(colour=1), "lacks or has too much.*colour"),
-    "lost field": (lambda m: m.pop("labels"), "lacks or has too much.*labels"),
-    "parameter": (lambda m: m["parameters"].update(colour=1), "'colour', which MOMDS has no use for"),
+    "extra field": (lambda m: m.update(colour=1), "missing or unknown field.*colour"),
+    "lost field": (lambda m: m.pop("labels"), "missing or unknown field.*labels"),
+    "parameter": (lambda m: m["parameters"].update(colour=1), "'colour', not a parameter of MOMDS"),
     "parameters": (lambda m: m.update(parameters=[]), "no parameters"),
     "nested parameter": (lambda m: m["parameters"].update(step=[1]), "impossible step"),
     "kernels parameter": (lambda m: m["parameters"].update(kernels=[["cosine", 1]]), "unknown kernel"),
@@ -477,21 +477,21 @@ WRONG = {
     "recipe loss": (lambda m: m["recipe"].update(loss="squared"), "unknown loss"),
     "recipe range": (lambda m: m["recipe"].update(step=-1.0), "cannot be built: step is out of range"),
     "recipe kernels": (lambda m: m["recipe"].update(kernels=[]), "cannot be built: kernels is empty"),
-    "learner": (lambda m: m["recipe"].update(learner="raker"), "a recipe of 'raker', and MOMDS runs 'm_omd_s'"),
-    "too large": (lambda m: m["recipe"].update(budget=10**7), "they do not match"),
+    "learner": (lambda m: m["recipe"].update(learner="raker"), "a recipe for 'raker', but MOMDS needs 'm_omd_s'"),
+    "too large": (lambda m: m["recipe"].update(budget=10**7), "but a state of"),
     "other": (lambda m: m["recipe"].update(step=2.0), "its state belongs to a model with different parameters"),
-    "names": (lambda m: m.update(feature_names=["a"]), "does not name 3 features"),
-    "names of": (lambda m: m.update(feature_names=[1, 2, 3]), "does not name 3 features"),
-    "width": (lambda m: m.update(n_features=4), "does not name 3 features"),
+    "names": (lambda m: m.update(feature_names=["a"]), "does not name the 3 features"),
+    "names of": (lambda m: m.update(feature_names=[1, 2, 3]), "does not name the 3 features"),
+    "width": (lambda m: m.update(n_features=4), "does not name the 3 features"),
     "labels": (lambda m: m.update(labels=[1, 2]), "impossible labels"),
     "label order": (lambda m: m["labels"].update(values=[1, -1]), "impossible labels"),
     "label types": (lambda m: m["labels"].update(values=[-1, "a"]), "impossible labels"),
     "label dtype": (lambda m: m["labels"].update(dtype="|V8"), "impossible labels"),
     "label range": (lambda m: m["labels"].update(dtype="|i1", values=[0, 300]), "impossible labels"),
     "label size": (lambda m: m["labels"].update(dtype="<U99999999", values=["a", "b"]), "impossible labels"),
-    "three labels": (lambda m: m["labels"].update(values=[1, 2, 3]), "3 labels and a recipe for 2"),
+    "three labels": (lambda m: m["labels"].update(values=[1, 2, 3]), "3 labels, but a recipe for 2"),
     "extra": (lambda m: m.update(extra=[]), "impossible extra"),
-    "wrapped": (lambda m: m.update(extra={"river": {}}), "a stream of pocketkernel.river: use pocketkernel.load"),
+    "wrapped": (lambda m: m.update(extra={"river": {}}), "a model of pocketkernel.river: use pocketkernel.load"),
 }  # fmt: skip
 
 
@@ -635,10 +635,10 @@ def test_a_subclass(tmp_path):
     assert copied.seen_ == 300
     np.testing.assert_array_equal(copied.decision_function(X), model.decision_function(X))
     for refuse in (model.to_bytes, lambda: model.save(tmp_path / "m")):
-        with pytest.raises(TypeError, match=r"Mine is not a class of pocketkernel.*pickle it, or save a MOMDS"):
+        with pytest.raises(TypeError, match=r"Mine is not a class of pocketkernel.*use pickle, or save a MOMDS"):
             refuse()
     assert not list(tmp_path.iterdir())
-    refused(taught(MOMDS).to_bytes(), "holds a 'MOMDS', not a 'Mine'", Mine)
+    refused(taught(MOMDS).to_bytes(), "contains a 'MOMDS', not a 'Mine'", Mine)
 
 
 # ---- other levels and processes -------------------------------------------------------------------------------------

@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, PocketClassifier, learners
+from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, PocketClassifier, PocketRegressor, learners
 from pocketkernel.learners._plan import Plan
 from pocketkernel.memory import parse_bytes
 
 LEARNERS = [getattr(learners, name) for name in learners.__all__]
-COUNTING = [learner for learner in LEARNERS if learner is not PocketClassifier]  # its only budget is memory
+POCKETS = (PocketClassifier, PocketRegressor)  # whose only budget is memory
+COUNTING = [learner for learner in LEARNERS if learner not in POCKETS]
 every_counting_learner = pytest.mark.parametrize("learner", COUNTING, ids=lambda c: c.__name__)
 every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda c: c.__name__)
 
@@ -31,7 +32,7 @@ def test_refused_or_as_planned(learner, memory, d, dtype):
     except ValueError as refusal:
         least = int(str(refusal).split()[-2])
         assert str(refusal) == (
-            f"memory={memory!r} ({bytes_} bytes) is too small: {learner.__name__} with {d} features takes at least "
+            f"memory={memory!r} ({bytes_} bytes) is too small: {learner.__name__} with {d} features needs at least "
             f"{least} bytes."
         )
         assert least > bytes_
@@ -46,7 +47,7 @@ def test_refused_or_as_planned(learner, memory, d, dtype):
     assert plan.headroom == bytes_ - plan.nbytes >= 0
     model = fitted(learner(memory=bytes_, dtype=dtype), d)
     assert (model.nbytes, model.budget_, len(model.kernel_weights_)) == (plan.nbytes, plan.budget, plan.kernels)
-    assert plan.kernels == 5 or learner is PocketClassifier
+    assert plan.kernels == 5 or learner in POCKETS
 
 
 def test_most_of_the_table_fits():
@@ -96,7 +97,7 @@ def test_memory_stands_for_memory_and_budget(learner):
     assert model.plan(3).budget == 12
     assert model.plan(3).memory is model.plan(3).headroom is None
     assert model.plan(3, memory="64KiB") == learner.plan(3, memory="64KiB")
-    with pytest.raises(ValueError, match=f"{name}=12 and memory='64KiB' are both given: choose one"):
+    with pytest.raises(ValueError, match=f"{name}=12 and memory='64KiB' are both set: choose one"):
         learner.plan(3, memory="64KiB", **{name: 12})
 
 
@@ -193,13 +194,13 @@ def test_as_text(learner):
     plan = learner.plan(1000, memory="2MiB")
     title, *lines = str(plan).splitlines()
     assert repr(plan) == str(plan)
-    kernels = 8 if learner is PocketClassifier else 5
+    kernels = 8 if learner is PocketClassifier else 7 if learner is PocketRegressor else 5
     assert title == f"{learner.__name__}, 1,000 features, {kernels} kernels, float32"
     assert len(lines) == 5
     assert len({line.rindex(" ") for line in lines}) == 1  # numbers end in one column
     assert f"{plan.nbytes:,} bytes" in str(plan)
     assert f"{plan.budget:,} " + ("frequencies" if learner._budget_name == "features" else "rows") in str(plan)
-    if learner is PocketClassifier:
+    if learner in POCKETS:
         return
     assert len(str(learner.plan(1, kernels=Gaussian(1.0))).splitlines()) == 4
     assert "1 feature, 1 kernel" in str(learner.plan(1, kernels=Gaussian(1.0)))

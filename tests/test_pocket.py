@@ -540,7 +540,7 @@ def test_memory_is_respected(d, memory, dtype):
         model.partial_fit(X, y, classes=[0, 1])
     except ValueError as refusal:
         assert (d, dtype) > (16, "float32") or dtype == "float64"
-        assert "takes at least" in str(refusal)
+        assert "needs at least" in str(refusal)
         return
     size = model.nbytes
     assert size <= memory

@@ -154,13 +154,13 @@ def damage(folder, what):
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("no folder", "holds no record"),
+        ("no folder", "does not contain a record"),
         ("no json", r"no record\.json in it"),
         ("torn json", "not valid JSON"),
         ("binary json", "not valid JSON"),
-        ("foreign json", "no record of a run"),
-        ("list", "no record of a run"),
-        ("version", "has version 99, and this program reads version 1"),
+        ("foreign json", "not the record of a run"),
+        ("list", "not the record of a run"),
+        ("version", "has version 99, but this program reads version 1"),
         ("part missing", "curve is missing or unknown"),
         ("elsewhere", "curve.file cannot be '../secret'"),
         ("kernels", "its columns are rows, "),
@@ -180,7 +180,7 @@ def test_damage_is_named(tmp_path, what, message):
 
 def test_a_file_is_no_record(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(RecordError, match="holds no record"):
+    with pytest.raises(RecordError, match="does not contain a record"):
         Record.read(tmp_path / "file")
 
 
@@ -342,7 +342,7 @@ def test_a_recorder_follows_one_run():
     with pytest.raises(ValueError, match="has 0 kernel weights, but had 2"):
         recorder.add(Majority(), report(20))
     for limit in (0, 1, 7, -2):
-        with pytest.raises(ValueError, match=f"limit={limit} does not halve"):
+        with pytest.raises(ValueError, match=f"limit={limit} cannot be halved"):
             Recorder(limit=limit)
 
 

@@ -182,7 +182,7 @@ def test_parameters_by_river():
         ),
         (MOMDS, TypeError, "is not a learner of pocketkernel for a KernelClassifier: use for"),
         (None, TypeError, "learner=None is not a learner"),
-        (MOMDS(random_state=3), ValueError, "random_state=3: give the seed to KernelClassifier, as seed=..."),
+        (MOMDS(random_state=3), ValueError, "random_state=3: pass the seed to KernelClassifier as seed=..."),
     ],
     ids=str,
 )
@@ -197,7 +197,7 @@ def test_learners_that_are_refused(learner, error, message):
 @every_binary_class
 def test_a_binary_learner_has_no_room_for_more(class_):
     model = small(class_, n_classes=3)
-    message = f"n_classes=3, but {class_.__name__} tells two labels apart: use PocketClassifier, or wrap"
+    message = f"n_classes=3, but {class_.__name__} supports only two labels: use PocketClassifier, or wrap"
     with pytest.raises(ValueError, match=message):
         model.learn_one(XS[0], True)
     with pytest.raises(ValueError, match=message):
@@ -476,14 +476,14 @@ def test_long_values_are_cut_short():
         ({"seed": -1}, "seed=-1 is neither"),
         ({"kernels": ["gaussian"]}, "unknown kernel"),
         ({"dtype": "float16"}, "dtype='float16' is unknown"),
-        ({"memory": "1KiB"}, "are both given"),
+        ({"memory": "1KiB"}, "are both set"),
     ],
 )
 def test_bad_parameters_are_named_at_the_first_row(class_, given, message):
     if class_ is PocketClassifier:  # it has neither kernels nor a budget
         if "kernels" in given:
             return
-        message = message.replace("are both given", r"\(1024 bytes\) is too small: PocketClassifier with 4 features")
+        message = message.replace("are both set", r"\(1024 bytes\) is too small: PocketClassifier with 4 features")
     model = small(class_, **given)
     assert model.predict_one({"a": 1.0}) is None
     with pytest.raises(ValueError, match=message):
@@ -807,7 +807,7 @@ def test_files_that_do_not_fit():
     with pytest.raises(ModelFileError, match=r"use pocketkernel.load"):
         MOMDS.from_bytes(model.to_bytes())
     plain = MOMDS(budget=8, random_state=0).fit(X, SIGNS)
-    with pytest.raises(ModelFileError, match=r"does not hold a model of pocketkernel\.river: use pocketkernel\.load"):
+    with pytest.raises(ModelFileError, match=r"has no model of pocketkernel\.river: use pocketkernel\.load"):
         KernelClassifier.from_bytes(plain.to_bytes())
     contents = model_file.decode(model.to_bytes(), plausible)
     for change in (
@@ -817,7 +817,7 @@ def test_files_that_do_not_fit():
         {"labels": [[True, 1], [False, "x"]]}, {"labels": [[True, 0], [1, 1]]},
     ):  # fmt: skip
         edited = contents.model | {"extra": contents.model["extra"] | change}
-        with pytest.raises(ModelFileError, match="does not hold the columns and labels of a river model"):
+        with pytest.raises(ModelFileError, match="does not contain the columns and labels of a river model"):
             KernelClassifier.from_bytes(model_file.encode(model_file.Contents(edited, contents.state)))
 
 

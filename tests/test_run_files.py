@@ -217,7 +217,7 @@ def test_a_damaged_record(folder, text):
     with pytest.raises(RecordError):
         Record.read(folder)
     if '"settings":{},"curve"' not in text:  # the settings alone say whether it is the same run
-        with pytest.raises(RunError, match=r"record\.json .*begin again with force"):
+        with pytest.raises(RunError, match=r"record\.json .*start again with force"):
             run_job(job(folder.parent), folder)
     run_job(job(folder.parent), folder, force=True)
     assert len(Record.read(folder).curve) == 6

@@ -81,11 +81,11 @@ def test_what_is_not_there(tmp_path):
         open_stream(tmp_path / "no.svm")
     with pytest.raises(FileNotFoundError, match="no file matches"):
         open_stream(str(tmp_path / "*.svm"))
-    with pytest.raises(IsADirectoryError, match="is a folder: give a file"):
+    with pytest.raises(IsADirectoryError, match="is a folder: use a file"):
         open_stream(tmp_path)
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="one or more files"):
         open_stream([])
-    with pytest.raises(ValueError, match="the format of a file object cannot be told: give format="):
+    with pytest.raises(ValueError, match="the format of a file object cannot be detected: set format="):
         open_stream(io.BytesIO(b"hello\n"))
     with pytest.raises(TypeError, match="binary mode"):
         open_stream(io.StringIO("1 1:1\n"))

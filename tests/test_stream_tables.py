@@ -148,9 +148,9 @@ def test_label_and_classes():
         read(b"a,b\n1,2\n")
     with pytest.raises(ValueError, match="label and y may each be it"):
         read(b"label,y,a\n1,2,3\n")
-    with pytest.raises(ValueError, match="label='c' is no column; there are 2: a, b"):
+    with pytest.raises(ValueError, match="label='c' is not a column: choose one of these 2: a, b"):
         read(b"a,b\n1,2\n", label="c")
-    with pytest.raises(ValueError, match="too few"):
+    with pytest.raises(ValueError, match="too short"):
         read(text, classes=[1])
 
 
@@ -182,7 +182,7 @@ MALFORMED = [
     (b'{"a": 1, "label": 2}\n{"a": 1,, "label": 2}\n', 2, 9, "", "JSON (", "', \"label\": 2}'"),
     (b'{"a": 1, "label": 2}\n{"a": 1', 2, 8, "", "JSON (", "the end of the line"),
     (b'{"a": 1, "label": 2}\n[1, 2]\n', 2, None, "", "an object", "'[1, 2]'"),
-    (b'{"a": 1, "label": 2}\n{"a": NaN, "label": 2}\n', 2, None, "", "JSON", "NaN is no JSON"),
+    (b'{"a": 1, "label": 2}\n{"a": NaN, "label": 2}\n', 2, None, "", "JSON", "NaN is not valid JSON"),
     (b'{"a": 1, "label": 2}\n{"a": "x", "label": 2}\n', 2, None, "a", "a number", "'\"x\"'"),
     (b'{"a": 1, "label": 2}\n{"a": [1], "label": 2}\n', 2, None, "a", "a number", "'[1]'"),
     (b'{"a": 1, "label": 2}\n{"a": 1' + b"0" * 400 + b', "label": 2}\n', 2, None, "a", "a finite number", "infinity"),
@@ -256,7 +256,7 @@ def test_half_a_character_is_refused_with_its_line():
 )
 def test_advice_for_text_among_numbers(text):
     word, infinite = (b'"x"', b"1e999") if b"{" in text else (b"x", b"inf")
-    advice = r" \(if the column holds categories, name it in categorical=\)$"
+    advice = r" \(if the column has categories, list it in categorical=\)$"
     with pytest.raises(StreamError, match=advice):
         read(text % (word, b"3"), categorical=())
     with pytest.raises(StreamError) as caught:
@@ -264,7 +264,7 @@ def test_advice_for_text_among_numbers(text):
     assert "categorical=" not in str(caught.value)
     first = text.split(b"\n")[-3] + b"\n"
     text = text.replace(first, first * 1000) % (b"1", word)
-    with pytest.raises(StreamError, match=r"\(if labels are text, name all of them in classes=\)$") as caught:
+    with pytest.raises(StreamError, match=r"\(if the labels are text, list all of them in classes=\)$") as caught:
         read(text)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
@@ -351,7 +351,7 @@ def test_headers():
         read(b"1,2,3\n", columns=["a", "label"])
     with pytest.raises(StreamError, match="expected the columns a, label, found a, y"):
         read(b"a,y\n1,2\n", columns=["a", "label"], header=True)
-    with pytest.raises(ValueError, match="delimiter='::' cannot be used"):
+    with pytest.raises(ValueError, match="delimiter='::' is not supported"):
         read(b"1::2\n", format="csv", delimiter="::")
     assert list(open_stream(io.BytesIO(b"a,label\n")).blocks()) == []
 
@@ -432,9 +432,9 @@ def test_without_pyarrow(tmp_path, monkeypatch):
         ({"max_categories": 0}, "max_categories=0 is too small"),
         ({"dtype": "int32"}, "dtype='int32'"),
         ({"n_features": 7}, "n_features=7 is wrong"),
-        ({"drop": ["a"]}, "no column is left"),
-        ({"drop": ["b"]}, "drop='b' is no column"),
-        ({"categorical": [5]}, "categorical=5 is no column"),
+        ({"drop": ["a"]}, "all columns were dropped"),
+        ({"drop": ["b"]}, "drop='b' is not a column"),
+        ({"categorical": [5]}, "categorical=5 is not a column"),
     ],
 )
 def test_options(options, message):
@@ -498,7 +498,7 @@ def test_rows_that_become_wide_are_encoded_in_parts(tmp_path, monkeypatch):
 def test_wide_rows_are_bounded(tmp_path):
     names = [f"colour{k}" for k in range(16)]
     (tmp_path / "a.csv").write_text(",".join([*names, "label"]) + "\n" + ",".join(["red"] * 16 + ["1"]) + "\n")
-    with pytest.raises(ValueError, match="rows of 1,048,576 places, more than 1,000,000"):
+    with pytest.raises(ValueError, match="rows would have 1,048,576 columns, more than 1,000,000"):
         open_stream(tmp_path / "a.csv", categorical=names, max_categories=65_536)
     stream = open_stream(tmp_path / "a.csv", categorical=names, max_categories=60_000, block=10**6)
     assert stream.block == (1 << 25) // 960_000, "a block takes at most 256 MiB"

@@ -31,7 +31,7 @@ inline constexpr std::size_t max_kernels = 32;
 
 struct Config {
     std::size_t features = 0;             // d, columns of a row
-    std::size_t classes = 2;              // C, labels to tell apart; more than 2 for multiclass learners only
+    std::size_t classes = 2;              // C, number of classes; or m, outputs of a regressor
     std::size_t budget = 0;               // B, stored examples (per kernel for M-OMD-H); or D, random frequencies
     std::size_t kernel_count = 0;         // K
     const KernelSpec* kernels = nullptr;  // the caller's; a learner keeps its own copy
@@ -45,6 +45,7 @@ struct Config {
     double nu = 0.5;                  // LKMBooks
     double rate = 0.1;                // eta of Raker
     double regularization = 0.0;      // mu of Raker
+    double quantile = 0.0;            // of a regressor: the one to predict; 0 stands for the mean
     std::uint64_t seed = 0;
 };
 
@@ -70,6 +71,7 @@ constexpr void for_each_parameter(C& config, F&& f) {
     f("nu", config.nu);
     f("rate", config.rate);
     f("regularization", config.regularization);
+    f("quantile", config.quantile);
 }
 
 // What a learner has done so far; the per-kernel part is read through Learner::kernel_report.

@@ -10,12 +10,23 @@
 #pragma once
 
 #include "arena.hpp"
+#include "config.hpp"
 #include "hypothesis.hpp"
+#include "kernels/list.hpp"
 #include "math.hpp"
 #include "normal.hpp"
 #include "row.hpp"
 
 POCKETKERNEL_BEGIN
+
+// Whether the first kernels are a linear one, then none or several widths: Gaussians, each half as wide as the last.
+inline bool is_linear_and_halving(const Config& c, std::size_t widths) {
+    bool suited = c.kernels[0].family == Family::linear && widths != 1;
+    for (std::size_t i = 1; i <= widths; ++i)
+        suited = suited && c.kernels[i].family == Family::gaussian &&
+                 (i == 1 || 2.0 * c.kernels[i].parameter == c.kernels[i - 1].parameter);
+    return suited;
+}
 
 template <class T>
 class FeaturePool {
@@ -60,6 +71,35 @@ class FeaturePool {
         while (owner_[tile] != from) ++tile;
         owner_[tile] = static_cast<std::uint8_t>(to);
         std::memset(theta(tile, 0), 0, functions_ * waves * W * sizeof(T));
+    }
+
+    // Moves up to an eighth of the tiles towards shares that fall by e for every `tolerance` (a part of it) that an
+    // owner's loss is above the least. Two thirds of that loss are its own, one the next width's, which it serves. If
+    // there are enough tiles every owner keeps one as a scout. count(i) is where the tiles of owner i are counted;
+    // `shares` has room for a number of every owner, and one.
+    template <class Loss, class Count>
+    void review(std::size_t owners, double tolerance, double least_loss, Loss&& loss, Count&& count, double* shares) {
+        const std::size_t least = tiles_ >= 4 * owners ? 1 : 0;
+        const auto loss_of = [&](std::size_t i) { return (2.0 * loss(i) + loss(i + 1)) / 3.0; };
+        double best = loss_of(1), total = 0.0;
+        for (std::size_t i = 2; i <= owners; ++i) best = smaller(loss_of(i), best);
+        best = larger(best, least_loss);
+        for (std::size_t i = 1; i <= owners; ++i)
+            total += shares[i] = exponential((1.0 - loss_of(i) / best) / tolerance);
+        for (std::size_t move = 0; move <= tiles_ / 8; ++move) {
+            std::size_t from = 0, to = 0;
+            double surplus = 1.0, deficit = 0.5;
+            for (std::size_t i = 1; i <= owners; ++i) {
+                const double fair = shares[i] / total * static_cast<double>(tiles_);
+                const double over = static_cast<double>(count(i)) - larger(fair, static_cast<double>(least));
+                if (over >= surplus && count(i) > least) surplus = over, from = i;
+                if (-over >= deficit) deficit = -over, to = i;
+            }
+            if (from == 0 || to == 0) return;
+            lend(from, to);
+            --count(from);
+            ++count(to);
+        }
     }
 
     // Where the frequencies see a row of zeros, to be told whenever z changes its meaning.
@@ -133,6 +173,21 @@ class FeaturePool {
             for (std::size_t n = 0; n < N; ++n) total[n] += slope * from_bytes<T>(w + n * W);
         }
         for (std::size_t n = 0; n < N; ++n) out[n] = static_cast<T>(sum(total[n]));
+    }
+    // The slopes in all columns.
+    void slopes(T* out) const {
+        constexpr std::size_t at_once = 4;
+        std::size_t k = 0;
+        for (; k + at_once <= features_; k += at_once) slopes<at_once>(k, out + k);
+        for (; k < features_; ++k) slopes<1>(k, out + k);
+    }
+
+    // Function r of every width, times a factor.
+    void scale(std::size_t r, double factor) {
+        const Pack<T> by(static_cast<T>(factor));
+        for (std::size_t tile = 0; tile < tiles_; ++tile)
+            for (std::size_t n = 0; n < waves; ++n)
+                (Pack<T>::load(theta(tile, r) + n * W) * by).store(theta(tile, r) + n * W);
     }
 
     // |f_i|^2, the sum of the squared theta.

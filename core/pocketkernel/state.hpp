@@ -71,7 +71,10 @@ inline std::uint64_t model_digest(const char* learner, std::size_t element_size,
     digest.add(c.loss);
     digest.add(c.removal);
     digest.add(c.storage);
-    for_each_parameter(c, add);
+    // Parameters that came later count only where they are used: what was written before can still be read.
+    for_each_parameter(c, [&](const char*, const auto& value) {
+        if (static_cast<const void*>(&value) != &c.quantile || c.quantile != 0.0) digest.add(value);
+    });
     if (revision > 1) digest.add(revision);
     return digest.value();
 }

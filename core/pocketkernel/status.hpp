@@ -13,6 +13,7 @@ enum class Status {
     budget_too_small,
     block_too_small,
     block_misaligned,
+    outputs_out_of_range,
     kernels_empty,
     kernels_too_many,
     width_not_positive,
@@ -29,12 +30,14 @@ enum class Status {
     nu_out_of_range,
     rate_not_positive,
     regularization_out_of_range,
+    quantile_out_of_range,
     storage_unsuited,
     value_not_finite,
     value_too_large,
     value_beyond_float16,
     columns_not_canonical,
     label_unknown,
+    target_out_of_range,
     weight_out_of_range,
     state_wrong_size,
     state_foreign,
@@ -60,6 +63,7 @@ struct StatusText {
         case Status::budget_too_small: return {"budget", "is too small: halving needs at least 2 examples"};
         case Status::block_too_small: return {"memory", "is too small for this learner"};
         case Status::block_misaligned: return {"memory", "is not aligned to 64 bytes: use alignas(64)"};
+        case Status::outputs_out_of_range: return {"y", "is out of range: a regressor predicts 1 to 1,000 numbers"};
         case Status::kernels_empty: return {"kernels", "is empty: give at least one kernel"};
         case Status::kernels_too_many: return {"kernels", "has too many kernels: at most 32 run side by side"};
         case Status::width_not_positive: return {"kernels", "has a width outside (1e-30, 1e30): use a positive number"};
@@ -87,6 +91,7 @@ struct StatusText {
         case Status::rate_not_positive: return {"rate", "is out of range: use a positive number up to 1e6"};
         case Status::regularization_out_of_range:
             return {"regularization", "is out of range: use a number from 0 (included) to 1/rate (excluded)"};
+        case Status::quantile_out_of_range: return {"quantile", "is out of range: use a number from 0.001 to 0.999"};
         case Status::storage_unsuited:
             return {"storage", "is supported only by learners that store rows, and only with dtype='float32'"};
         case Status::value_not_finite:
@@ -105,6 +110,8 @@ struct StatusText {
                     "has sparse column indices that are out of range, unsorted or repeated within a row: call "
                     "sum_duplicates()"};
         case Status::label_unknown: return {"y", "has a label that is not one of the known classes"};
+        case Status::target_out_of_range:
+            return {"y", "has a target that is NaN, infinite or beyond 1e70: leave the row out, or rescale y"};
         case Status::weight_out_of_range:
             return {"sample_weight", "has a weight that is negative, not finite or beyond 1e9"};
         case Status::state_wrong_size:

@@ -18,7 +18,7 @@ _PARTS = ("kernels", "learners")
 
 
 def __getattr__(name: str) -> "Any":
-    """Import what takes time only when it is used: the command line answers Ctrl-C before NumPy is there."""
+    """Import slow modules only when they are used, so that the command line handles Ctrl-C from the start."""
     if name == "__version__":
         return import_module("importlib.metadata").version("pocketkernel")
     if name in _PARTS:

@@ -21,7 +21,7 @@ INTERRUPTED = b"pocketkernel: interrupted.\n"
 
 
 def main(argv: "Sequence[str] | None" = None) -> int:
-    """Run the command line; Ctrl-C is answered from the first moment on, before all is imported."""
+    """Run the command line; Ctrl-C is handled from the start, before everything is imported."""
     ours = argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:  # an exception during an import may get lost
         signal.signal(signal.SIGINT, _leave)

@@ -1,4 +1,4 @@
-"""One caller at a time: an estimator is not made to be shared, and a silent mix-up is worse than an error."""
+"""One caller at a time: an estimator must not be shared, and silent corruption is worse than an error."""
 
 import os
 import threading

@@ -23,14 +23,14 @@ def thread_count(n_jobs: Any, work: int) -> int:
 
 
 def allowed_threads(n_jobs: Any) -> int:
-    """Threads that `n_jobs`, or else the environment, or else the machine allows.
+    """The number of threads allowed by `n_jobs`, the environment, or the machine, in this order.
 
-    `n_jobs` may come from a model file: no more threads than cores are started, whatever it says.
+    `n_jobs` may come from a model file: never more threads than cores are started.
     """
     if n_jobs is None:
         return next((limit for limit in map(_from_environment, THREADS_VARIABLES) if limit), _cores())
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1):
-        raise ValueError(f"n_jobs={n_jobs!r} is no number of threads: use 1 or more, -1 for all cores, or None.")
+        raise ValueError(f"n_jobs={n_jobs!r} is not a number of threads: use 1 or more, -1 for all cores, or None.")
     return _cores() if n_jobs == -1 else min(int(n_jobs), _cores())
 
 

@@ -1,4 +1,4 @@
-"""Descriptions of kernels. Every one is scaled so that a row has kernel value 1 with itself."""
+"""Descriptions of kernels. Each is scaled so that the kernel value of a row with itself is 1."""
 
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
@@ -23,14 +23,14 @@ Values = npt.NDArray[np.float64]
 Metric = Literal["squared_distance", "l1_distance", "cosine"]
 
 KERNELS: dict[str, type["Kernel"]] = {}
-"""The kernels by the names that the core and model files have for them."""
+"""The kernels by their names in the core and in model files."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that the core knows by its family and its numbers. Use one of the subclasses.
+    """A kernel, identified in the core by its family and parameters. Use one of the subclasses.
 
-    A subclass names the metric of two rows that it is a function of (`metric`), and gives its value there (`at`).
+    A subclass is a function (`at`) of one metric of two rows (`metric`).
     """
 
     family: ClassVar[str]
@@ -43,17 +43,17 @@ class Kernel:
 
     @property
     def parameter(self) -> float:
-        """The first number of the kernel: its width or degree; 1 if it has none."""
+        """The first parameter of the kernel: its width or degree; 1 if it has none."""
         return float(next(iter(astuple(self)), 1.0))
 
     @property
     def order(self) -> int:
-        """The second number of the kernel; 1 if it has none, 0 (which the core refuses) if it is not whole."""
+        """The second parameter of the kernel; 1 if it has none, 0 (which the core refuses) if it is not an integer."""
         second = next(iter(astuple(self)[1:]), 1)
         return int(second) if 0 < second < 2**32 and second == int(second) else 0
 
     def at(self, metric: Values) -> Values:
-        """Values of the kernel where its metric has these values, in double precision."""
+        """Values of the kernel for these values of its metric, in double precision."""
         raise NotImplementedError
 
 

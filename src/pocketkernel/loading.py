@@ -8,12 +8,12 @@ from pocketkernel.model_file import Contents
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The estimator that its `save` wrote to a file; it goes on exactly where that one was.
+    """Load an estimator that was written by its `save` method; it continues exactly where it stopped.
 
-    A model of `pocketkernel.river` comes back as one.
+    A model of `pocketkernel.river` is loaded as such.
 
-    Nothing in a file is run, and one that is truncated, damaged, edited, foreign or of a newer version is refused with
-    a `ModelFileError` that says so.
+    Loading a file runs no code from it. A file that is truncated, damaged, edited, from another program or from a newer
+    version is refused with a `ModelFileError` that gives the reason.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def read(path: str | os.PathLike[str]) -> Contents:
-    """What a model file holds, with a recipe that fits its state."""
+    """The contents of a model file, with a recipe that matches its state."""
     return model_file.read(path, learners.plausible)
 
 

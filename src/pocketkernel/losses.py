@@ -7,10 +7,10 @@ from pocketkernel import _core
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss known to the core.
+    """A loss of the core.
 
-    `G1` and `G2` are the constants of the paper's assumption, ``|l'| <= G1`` and ``|l'| <= G2 l``; both are None for a
-    loss that has no such constants, and learners that need them refuse it.
+    `G1` and `G2` are the constants of the paper's assumption, ``|l'| <= G1`` and ``|l'| <= G2 l``. Both are None for a
+    loss without such constants; learners that need them refuse it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Numbers of bytes, as people write them."""
+"""Parsing of memory sizes such as "64KiB"."""
 
 import re
 from numbers import Integral
@@ -12,7 +12,7 @@ _PATTERN = re.compile(r"\s*(\d{1,18}(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
 def parse_bytes(memory: int | str | None) -> int:
-    """Whole number of bytes that `memory` names, rounded down.
+    """The number of bytes given by `memory`, rounded down.
 
     Examples
     --------

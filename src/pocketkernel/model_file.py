@@ -3,9 +3,9 @@
     8 bytes      length of the header, little-endian
     header       canonical JSON, padded with spaces to a multiple of 8 bytes:
                  __metadata__   format           "pocketkernel"
-                                format_version   "1" for a model alone, "2" with what a run keeps beside it
-                                library_version  what wrote the file
-                                model            canonical JSON; what is in it is the estimator's business
+                                format_version   "1" for a model alone, "2" with further data of a run
+                                library_version  version of pocketkernel that wrote the file
+                                model            canonical JSON; its contents are defined by the estimator
                                 pipeline         (version 2) how rows are read for the model, canonical JSON
                                 progress         (version 2) how far a run has come, canonical JSON
                                 sha256           of all of the above, the table of tensors (version 2) and their bytes
@@ -13,10 +13,10 @@
                  ...            (version 2) further tensors, of dtype I64 or F64
     tensors      in the order of their names, without gaps
 
-Canonical: sorted keys, no spaces, ASCII, finite numbers. A file is read only if writing its contents again would give
-the same bytes, so every change is noticed. What a header claims is compared with the size of the file before anything
-is allocated for it. The header is written here because the safetensors package orders `__metadata__` at random, and
-reads it from paths only; its readers open these files.
+Canonical: sorted keys, no spaces, ASCII, finite numbers. A file is accepted only if writing its contents again gives
+the same bytes, so every change is detected. The sizes in a header are compared with the size of the file before
+anything is allocated. The header is written here because the safetensors package orders `__metadata__` randomly and
+reads it only from paths; it can read these files.
 """
 
 import hashlib
@@ -40,13 +40,13 @@ FORMAT = "pocketkernel"
 FORMAT_VERSION = 2
 LIBRARY_VERSION = version("pocketkernel")
 SECTIONS = ("pipeline", "progress")
-"""What a run keeps beside its model."""
+"""Further sections in the file of a run."""
 
 LARGEST_HEADER = 2**25
-"""Bytes of the longest header; room for a million short column names."""
+"""Maximum size of a header in bytes; enough for a million short column names."""
 
 SMALL_STATE = 2**26
-"""Bytes that may be read before it is known what they are."""
+"""Bytes that may be read before the file type is known."""
 
 _LENGTH = 8
 _BEGIN = b'{"__metadata__":{"format":"pocketkernel"'
@@ -64,7 +64,7 @@ class ModelFileError(ValueError):
 
 @dataclass(frozen=True)
 class Contents:
-    """What a model file holds: a model and its state; of a run also JSON by section, and arrays of int64 or float64."""
+    """The contents of a model file: a model and its state; for a run also JSON sections and int64 or float64 arrays."""
 
     model: dict[str, Any]
     state: bytes
@@ -133,11 +133,11 @@ def _sha256(metadata: dict[str, str], shapes: Shapes, pieces: Iterable[bytes]) -
 # ---- reading --------------------------------------------------------------------------------------------------------
 
 Accept = Callable[[dict[str, Any], int], None]
-"""Looks at a model and the size of its state before the state is read, and raises ModelFileError if they cannot be."""
+"""Checks a model and the size of its state before the state is read; raises ModelFileError if they are impossible."""
 
 
 def decode(data: bytes, accept: Accept) -> Contents:
-    """What the bytes of a file hold, or ModelFileError."""
+    """Decode the bytes of a file, or raise ModelFileError."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"a model is read from bytes, not from {type(data).__name__}; pocketkernel.load reads a path.")
     data = bytes(data)
@@ -145,7 +145,7 @@ def decode(data: bytes, accept: Accept) -> Contents:
 
 
 def _read(file: BinaryIO, size: int, accept: Accept) -> Contents:
-    """Contents of a file of `size` bytes. Never reads further than it has been promised something good."""
+    """Contents of a file of `size` bytes. Reads each part only after the parts before it have been checked."""
     if size == 0:
         raise ModelFileError("the model file is empty.")
     length = int.from_bytes(file.read(_LENGTH), "little")
@@ -154,7 +154,7 @@ def _read(file: BinaryIO, size: int, accept: Accept) -> Contents:
         begin = file.read(len(_BEGIN))
         ours = _BEGIN.startswith(begin)
         if ours and length <= LARGEST_HEADER:
-            raise ModelFileError(f"the model file is truncated: its header has {length} bytes, all of it {size}.")
+            raise ModelFileError(f"the model file is truncated: its header needs {length} bytes, it has {size}.")
         if ours and begin:
             raise ModelFileError("the model file is damaged: the length of its header is impossible.")
         raise ModelFileError("this is not a pocketkernel model file.")
@@ -168,10 +168,10 @@ def _read(file: BinaryIO, size: int, accept: Accept) -> Contents:
     whole, state_size = end + sum(sizes.values()), sizes["state"]
     if size != whole:
         kind = "truncated" if size < whole else "damaged"
-        raise ModelFileError(f"the model file is {kind}: it should have {whole} bytes, and has {size}.")
+        raise ModelFileError(f"the model file is {kind}: it should have {whole} bytes, but has {size}.")
     if whole - end - state_size > SMALL_STATE:
         raise ModelFileError("the model file is damaged: its tensors are too large.")
-    if state_size > SMALL_STATE:  # else the sum comes first: it tells damage from what was never possible
+    if state_size > SMALL_STATE:  # else the checksum is tested first: it distinguishes damage from impossible contents
         accept(_section(metadata, "model"), state_size)
     pieces = {name: file.read(nbytes) for name, nbytes in sizes.items()}
     sha256 = metadata.pop("sha256")
@@ -217,7 +217,7 @@ def _section(metadata: dict[str, str], name: str) -> dict[str, Any]:
 
 
 def _read_header(header: bytes) -> tuple[dict[str, str], Shapes]:
-    """Metadata, all there and of a version that is known, and the shapes of the tensors."""
+    """Complete metadata of a known version, and the shapes of the tensors."""
     if not header.isascii():
         raise ModelFileError("this is not a pocketkernel model file: its header is not in ASCII.")
     tensors = _object(header.decode("ascii"), "header")
@@ -228,7 +228,7 @@ def _read_header(header: bytes) -> tuple[dict[str, str], Shapes]:
         raise ModelFileError("the model file is damaged: its metadata is not text.")
     format_version = metadata.get("format_version", "")
     if not (format_version.isdecimal() and len(format_version) < _LONGEST_VERSION):
-        raise ModelFileError("the model file is damaged: its format_version is no number.")
+        raise ModelFileError("the model file is damaged: its format_version is not a number.")
     if int(format_version) > FORMAT_VERSION:
         writer = metadata.get("library_version", "an unknown version")[:40]
         raise ModelFileError(
@@ -247,7 +247,7 @@ def _read_header(header: bytes) -> tuple[dict[str, str], Shapes]:
 
 
 def _shape(name: str, tensor: Any) -> tuple[str, list[int]]:
-    """Dtype and shape of a tensor: the state is one row of bytes, all others have numbers of 64 bits."""
+    """Dtype and shape of a tensor: the state is one row of bytes, all others have 64-bit numbers."""
     dtypes, ranks = (("U8",), (1,)) if name == "state" else (("I64", "F64"), (0, 1, 2))
     dtype, shape = (tensor.get("dtype"), tensor.get("shape")) if isinstance(tensor, dict) else (None, None)
     if isinstance(dtype, str) and dtype in dtypes and _is_shape(shape, ranks):
@@ -260,12 +260,12 @@ def _is_shape(shape: Any, ranks: tuple[int, ...]) -> TypeGuard[list[int]]:
 
 
 def below(prefix: str, arrays: Mapping[str, Any]) -> Arrays:
-    """The arrays whose names begin so, by the rest of their names."""
+    """The arrays whose names have this prefix, by the rest of their names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a file can hold the value as it is: None, a string, a finite number that fits into 64 bits."""
+    """Whether a file can store the value exactly: None, a string, or a finite number that fits into 64 bits."""
     if type(value) is int:
         return -(2**63) <= value < 2**64
     return value is None or type(value) in (bool, str) or (type(value) is float and value - value == 0)
@@ -277,7 +277,7 @@ def is_plain(value: Any) -> bool:
 def read(path: str | os.PathLike[str], accept: Accept) -> Contents:
     """Contents of a file."""
     mode = os.stat(path).st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe would keep us waiting; `open` names a directory
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # reading a pipe would block; `open` reports a directory by name
         raise ModelFileError("this is neither a file nor a link to one.")
     with open(path, "rb") as file:
         return _read(file, os.fstat(file.fileno()).st_size, accept)

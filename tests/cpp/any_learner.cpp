@@ -17,7 +17,11 @@ class Wrapped final : public AnyLearner {
             return scores_[0] = learner_.learn(row, y);
     }
     double learn(const Row& row, double y, double weight) override {
-        if constexpr (L::multiclass) {
+        if constexpr (L::task == Task::regression) {
+            const double targets[3] = {y, 3.0 - 1e3 * y, y * y};
+            learner_.learn(row, targets, weight, scores_);
+            return scores_[0];
+        } else if constexpr (L::multiclass) {
             learner_.learn(row, y < 0.0 ? 0 : static_cast<std::size_t>(y), weight, scores_);
             return scores_[1] - scores_[0];
         } else {
@@ -26,7 +30,7 @@ class Wrapped final : public AnyLearner {
     }
     double score(const Row& row) override { return score_with(learner_.workspace(), row, scores_); }
     double label() const override {
-        if constexpr (!L::multiclass) return scores_[0] >= 0.0 ? 1.0 : -1.0;
+        if constexpr (!L::multiclass || L::task == Task::regression) return scores_[0] >= 0.0 ? 1.0 : -1.0;
         if (learner_.config().classes == 2) return scores_[1] >= scores_[0] ? 1.0 : -1.0;
         if (scores_[0] >= scores_[1] && scores_[0] >= scores_[2]) return -1.0;
         return scores_[1] >= scores_[2] ? 1.0 : 2.0;
@@ -63,7 +67,7 @@ class Wrapped final : public AnyLearner {
                 learner_.score(row, work, scores);
             else
                 learner_.score(work.query.read(row), work, scores);
-            return scores[1] - scores[0];
+            return L::task == Task::regression ? scores[0] : scores[1] - scores[0];
         } else {
             return scores[0] = learner_.score(work.query.read(row), work);
         }

@@ -35,10 +35,14 @@ inline constexpr Which every_learner[] = {
     {"pocket_classifier", true},
     {"pocket_classifier", false, 3},
     {"pocket_classifier", true, 3},
+    {"pocket_regressor", false},
+    {"pocket_regressor", true},
+    {"pocket_regressor", false, 3},
+    {"pocket_regressor", true, 3},
 };
 
 // Labels are -1, 1 and, of three classes, 2. A learner with a score for each class answers how much that of 1 exceeds
-// that of -1.
+// that of -1. A regressor has targets made from the label, and answers the first of them, the label itself.
 class AnyLearner {
   public:
     using Row = pocketkernel::Row<double>;

@@ -270,3 +270,47 @@ TEST(feature_pool_impossible_states) {
     pooled.pool.step(steps);
     CHECK(!pooled.pool.valid(1));
 }
+
+// The slopes that `slopes` tells, beside differences of what `evaluate` says; and a function that is scaled.
+TEST(feature_pool_slopes_and_scale) {
+    constexpr std::size_t d = 5, D = 40, R = 2, K = 5;
+    Pooled<double, d, D, R, K> pooled(3);
+    Rng rng(4);
+    double steps[K * R], weights[K * R];
+    for (int t = 0; t < 30; ++t) {
+        for (double& step : steps) step = rng.uniform() - 0.5;
+        pooled.draw(rng);
+        (void)pooled.evaluate();
+        pooled.pool.step(steps);
+    }
+    for (double& weight : weights) weight = rng.uniform() - 0.5;
+    const auto total = [&] {
+        const Pack<double>* sums = pooled.evaluate();
+        double f = 0.0;
+        for (std::size_t n = 0; n < K * R; ++n) f += weights[n] * sum(sums[n]);
+        return f;
+    };
+    pooled.draw(rng);
+    (void)total();
+    double slopes[d];
+    const double still[K * R] = {};
+    pooled.pool.step(still, Pooled<double, d, D, R, K>::inverse_width,
+                     [&](std::size_t i, std::size_t r) { return weights[i * R + r]; });
+    pooled.pool.slopes(slopes);
+    for (std::size_t k = 0; k < d; ++k) {
+        const double at = pooled.z[k], h = 1e-6;
+        pooled.z[k] = at + h;
+        const double above = total();
+        pooled.z[k] = at - h;
+        const double below = total();
+        pooled.z[k] = at;
+        CHECK_NEAR(slopes[k], (above - below) / (2.0 * h), 1e-7);
+        CHECK(std::fabs(slopes[k]) > 1e-3);
+    }
+    const Pack<double>* before = pooled.evaluate();
+    double sums[K * R];
+    for (std::size_t n = 0; n < K * R; ++n) sums[n] = sum(before[n]);
+    pooled.pool.scale(1, -0.25);
+    const Pack<double>* after = pooled.evaluate();
+    for (std::size_t n = 0; n < K * R; ++n) CHECK_EQUAL(sum(after[n]), sums[n] * (n % R == 1 ? -0.25 : 1.0));
+}

@@ -78,11 +78,12 @@ const KernelSpec gaussians[] = {
 const KernelSpec halving[] = {{Family::linear, 1.0},   {Family::gaussian, 4.0}, {Family::gaussian, 2.0},
                               {Family::gaussian, 1.0}, {Family::gaussian, 0.5}, {Family::gaussian, 0.25}};
 const char *const S = "m_omd_s", *const H = "m_omd_h", *const LKM = "lkm_books", *const R = "raker",
-                  *const MC = "multiclass_m_omd_s", *const P = "pocket_classifier";
+                  *const MC = "multiclass_m_omd_s", *const P = "pocket_classifier", *const PR = "pocket_regressor";
 
 bool is(const Which& which, const char* name) { return std::strcmp(which.name, name) == 0; }
 bool is_mirror_descent(const Which& which) { return is(which, S) || is(which, H) || is(which, MC); }
-bool can_store_halves(const Which& which) { return !which.doubles && !is(which, R) && !is(which, P); }
+bool is_pocket(const Which& which) { return is(which, P) || is(which, PR); }
+bool can_store_halves(const Which& which) { return !which.doubles && !is(which, R) && !is_pocket(which); }
 
 Config plain() {
     Config c;
@@ -105,7 +106,7 @@ Config config(const Which& which) {
         c.kernel_count = 6;
     }
     if (is(which, LKM)) c.horizon = 1000.0, c.step = 10.0;
-    if (is(which, P)) c.kernels = halving, c.budget = 100;
+    if (is_pocket(which)) c.kernels = halving, c.budget = is(which, P) ? 100 : 150;
     c.classes = which.classes;
     return c;
 }
@@ -256,13 +257,13 @@ TEST(learners_score_without_learning) {
             const AnyLearner::Row row = stream.next();
             (void)asked->score(stream.row(static_cast<std::size_t>(t) % stream.pool));
             const double score = asked->score(row);
-            mistakes += asked->label() != stream.label;
+            mistakes += !is(which, PR) && asked->label() != stream.label;
             CHECK_EQUAL(asked->learn(row, stream.label), score);
             (void)left_alone->learn(row, stream.label);
             CHECK_EQUAL(asked->tally().mistakes, mistakes);
         }
         CHECK(same_state(*asked, *left_alone));
-        CHECK(mistakes > 0 && mistakes < 200);  // it has learned something
+        if (!is(which, PR)) CHECK(mistakes > 0 && mistakes < 200);  // it has learned something
     }
 }
 
@@ -408,7 +409,7 @@ TEST(learners_stay_in_bounds) {
                         for (std::size_t i = 0; i < K; ++i) {
                             const KernelReport report = made->report(i);
                             CHECK(report.weight >= 0.0);
-                            CHECK(report.stored <= (is(which, P) ? padded<float>(budget) : budget));
+                            CHECK(report.stored <= (is_pocket(which) ? padded<float>(budget) : budget));
                             if (is_mirror_descent(which)) {
                                 CHECK(report.norm <= c.norm_bound * (1.0 + 1e-12));
                                 const std::size_t dropped = removal == Removal::half ? budget / 2 : budget;
@@ -443,6 +444,7 @@ TEST(learners_go_on_from_a_state) {
 namespace {
 
 const Which pockets[] = {{P, false}, {P, true}, {P, false, 3}, {P, true, 3}};
+const Which both_pockets[] = {{P, false}, {P, true}, {P, false, 3}, {P, true, 3}, {PR, false}, {PR, true, 3}};
 
 // A linear kernel and count - 1 Gaussians from `widest` on.
 struct Halving {
@@ -546,8 +548,8 @@ class Calibrated {
 }  // namespace
 
 // However a row comes in, and on whatever scratch it is scored.
-TEST(pocket_classifier_reads_wide_rows) {
-    for (const Which& which : pockets)
+TEST(pocket_learners_read_wide_rows) {
+    for (const Which& which : both_pockets)
         for (std::size_t count : {1, 3, 6}) {
             const Config c = wide(which, count, count == 1 ? 0 : 60);
             Made as_dense(which, c), as_sparse(which, c);
@@ -763,7 +765,7 @@ TEST(learners_bits) {
             digest.add_bytes(state, weighted->state_bytes());
         }
     }
-    for (const Which& which : pockets) {
+    for (const Which& which : both_pockets) {
         Made made(which, wide(which, 6, 60));
         WideStream stream(1, which.classes);
         for (int t = 0; t < 300; ++t) {
@@ -863,6 +865,19 @@ TEST(learners_check_their_parameters) {
     CHECK(checked(P, [&](Config& c) { suits(c), c.kernel_count = 2; }) == Status::kernels_not_halving);
     const KernelSpec uneven[] = {halving[0], halving[1], {Family::gaussian, 2.0000001}};
     CHECK(checked(P, [&](Config& c) { c.kernels = uneven, c.kernel_count = 3; }) == Status::kernels_not_halving);
+    CHECK(checked(PR, suits) == Status::ok);
+    for (std::size_t outputs : {1, 1000})
+        CHECK(checked(PR, [&](Config& c) { suits(c), c.classes = outputs; }) == Status::ok);
+    for (std::size_t outputs : {0, 1001})
+        CHECK(checked(PR, [&](Config& c) { suits(c), c.classes = outputs; }) == Status::outputs_out_of_range);
+    CHECK(checked(PR, [&](Config& c) { suits(c), c.features = 0; }) == Status::features_out_of_range);
+    for (double good : {0.0, 0.001, 0.5, 0.999})
+        CHECK(checked(PR, [&](Config& c) { suits(c), c.quantile = good; }) == Status::ok);
+    for (double bad : {-0.1, 1e-4, 1.0, nan})
+        CHECK(checked(PR, [&](Config& c) { suits(c), c.quantile = bad; }) == Status::quantile_out_of_range);
+    CHECK(checked(PR, [&](Config& c) { c.kernels = gaussians; }) == Status::kernels_not_halving);
+    CHECK(checked_in({PR, false}, [&](Config& c) { suits(c), c.storage = Storage::float16; }) ==
+          Status::storage_unsuited);
     for (const Which& which : every_learner) CHECK(known(which.name));
     CHECK(!known("perceptron") && !known("") && !known("m_omd"));
 }

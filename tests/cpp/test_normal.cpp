@@ -44,3 +44,14 @@ TEST(normal_is_normal) {
     CHECK_NEAR(beyond_three / double(count), 0.0027, 0.0006);
     CHECK(most < 5.8);  // a uniform number is at most 1 - 2^-24
 }
+
+TEST(normal_quantiles) {
+    for (int n = 1; n < 2000; ++n) {
+        const double p = n / 2000.0, x = normal_quantile(p);
+        CHECK_NEAR(0.5 * std::erfc(-x / std::sqrt(2.0)), p, 1e-15);
+        CHECK_NEAR(normal_quantile(1.0 - p), -x, 1e-11);
+    }
+    CHECK_EQUAL(normal_quantile(0.5), 0.0);
+    for (double p : {1e-9, 1e-6, 1e-3})
+        CHECK_NEAR(0.5 * std::erfc(-normal_quantile(p) / std::sqrt(2.0)) / p, 1.0, 1e-13);
+}

@@ -190,7 +190,7 @@ def test_sparse_rows_and_wide_rows():
     advice = advise(wide, y)
     assert advice.least > 1 << 12
     assert advice.trials[0].memory == advice.least
-    assert f"does not fit: {advice.least:,} bytes are the least" in repr(advice)
+    assert f"does not fit: at least {advice.least:,} bytes are needed" in repr(advice)
     assert advice.bounds[0].memory > advice.least
 
 

@@ -298,7 +298,7 @@ def test_where_data_sets_are_looked_for(tmp_path, monkeypatch):
             catalogue.check("tiny")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert catalogue.cache_folder().name in ("pocketkernel", "Cache")
-    with pytest.raises(DataError, match=r"'iris' is not in the catalogue; it has mushrooms, phishing"):
+    with pytest.raises(DataError, match=r"'iris' is not in the catalogue: choose from mushrooms, phishing"):
         catalogue.locate("iris")
 
 

@@ -78,7 +78,7 @@ def test_report(rows, tmp_path, capsys):
             "3 classes (eggs, ham, spam): this is defined for two",
         ),
         (["one.svm"], 2, "1 classes"),
-        (["rows.svm", "--kernels", "wide"], 2, "no width"),
+        (["rows.svm", "--kernels", "wide"], 2, "not a list of widths"),
         (["rows.svm", "--kernels", "0"], 2, "use a positive number"),
         (["rows.svm", "--sample", "1"], 2, "1 is too small"),
     ],

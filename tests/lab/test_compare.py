@@ -48,7 +48,7 @@ def test_everyone_on_the_same_permutations():
     for key in installed():
         assert column(made.table, "rows")[PEERS[key].name] == 100
         assert column(made.table, "bytes counted")[PEERS[key].name] in ("by River", "pickled")
-    assert "Peers had the first 100 rows" in made.table.note
+    assert "ran only on the first 100 rows" in made.table.note
 
 
 def test_a_learner_does_what_it_does_alone():
@@ -102,7 +102,7 @@ def test_more_than_two_classes():
     labels = np.array(["few", "more", "most"])[y]
     made = compare(X, labels, peers=["sgd"], permutations=1, memory="16KiB")
     assert set(made.refused) == {"M-OMD-H", "LKMBooks", "Raker"}
-    assert "Not run: M-OMD-H tells two classes apart, and there are 3." in made.table.note
+    assert "Not run: M-OMD-H supports only two classes, but there are 3." in made.table.note
     order = np.random.default_rng(0).permutation(200)
     model = MulticlassMOMDS(memory="16KiB", random_state=0)
     scores = model.predict_then_learn(X[order], labels[order], classes=np.unique(labels))
@@ -124,7 +124,7 @@ def test_too_little_memory_is_said():
     X, y = rings(60)
     made = compare(X, y, peers=["sgd"], permutations=2, memory=6_000)
     assert any("too small" in reason for reason in made.refused.values())
-    with pytest.raises(ValueError, match=r"nobody could be run: M-OMD-S: memory=100 .*too small"):
+    with pytest.raises(ValueError, match=r"no learner or peer could be run: M-OMD-S: memory=100 .*too small"):
         compare(X, y, learners=["momds"], peers=[], memory=100)
 
 
@@ -133,7 +133,7 @@ def test_too_little_memory_is_said():
     [
         ({"learners": ["svm"]}, "learner 'svm' is unknown: choose from pocket"),
         ({"peers": ["momds"]}, "peer 'momds' is unknown: choose from river-logistic"),
-        ({"learners": [], "peers": []}, "nobody to compare"),
+        ({"learners": [], "peers": []}, "nothing to compare"),
         ({"permutations": 0}, "permutations=0 is too small"),
         ({"scaler": "robust"}, "scaler='robust' is unknown"),
         ({"memory": "much"}, "memory='much' is not a number of bytes"),
@@ -231,7 +231,7 @@ def test_rows_that_are_left_out_are_counted(call, file, capsys):
     call(file, "--learners", "momds", "--peers", "none", "--permutations", 1, "--on-error", "skip")
     shown = capsys.readouterr()
     assert "120 rows" in shown.out
-    assert "1 rows were left out, the first: " in shown.err
+    assert "1 rows were skipped, the first: " in shown.err
     assert "rings.svm, line 121" in shown.err
 
 

@@ -184,7 +184,7 @@ def test_rows_in_order_do_not_matter():
     ("change", "words"),
     [
         ({"y": [1.0] * 9}, "9 labels for the 10 rows"),
-        ({"y": [0.0, 1.0] * 5}, "use -1 and 1"),
+        ({"y": [0.0, 1.0] * 5}, "use only -1 and 1"),
         ({"X": np.full((10, 2), np.nan)}, "NaN"),
         ({"X": np.empty((0, 2)), "y": []}, "0 sample"),
         ({"kernel": "rbf"}, "not a kernel"),

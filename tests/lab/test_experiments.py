@@ -521,8 +521,8 @@ def test_keeping_the_newest_is_shown_where_it_is_offered(monkeypatch, more):
     table, _ = made.tables
     names = [column.name for column in table.columns]
     assert ("keep newest: mistakes %" in names) == bool(more)
-    assert ("is not among what the learners offer" in table.note) != bool(more)
-    assert ("only the oldest example leaves, so" in table.note) == bool(more)
+    assert ("is not supported by the learners" in table.note) != bool(more)
+    assert ("only the oldest example is dropped, at" in table.note) == bool(more)
     for row in table.rows:
         assert [cell.mean for cell in row[3::2]] == [1.0, 2.0, 3.0][: 2 + len(more)]
     lines = [one.name for one in ablation_charts(made)[0].series]

@@ -187,7 +187,7 @@ def test_kernel_scores_that_there_are_not_are_refused():
     with pytest.raises(NotFittedError):
         MOMDS().kernel_scores(X)
     model = MOMDS(budget=20).fit(X, y)
-    with pytest.raises(ValueError, match="takes dense rows"):
+    with pytest.raises(ValueError, match="needs dense rows"):
         model.kernel_scores(csr_matrix(X))
     with pytest.raises(ValueError, match=r"NaN|infinity"):
         model.kernel_scores(np.full((1, 3), np.nan))

@@ -9,6 +9,7 @@ from oracle.m_omd_h import MOMDH
 from oracle.m_omd_s import MOMDS
 from oracle.multiclass_m_omd_s import MulticlassMOMDS
 from oracle.pocket_classifier import PocketClassifier
+from oracle.pocket_regressor import PocketRegressor
 from oracle.raker import Raker
 
-__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", "Raker"]
+__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", "PocketRegressor", "Raker"]

@@ -3,8 +3,8 @@
 // A learner is a class template over T (float or double) that
 //   - checks a Config (`check`), and lays itself out on an Arena (its constructor);
 //   - scores a row (`score`) and learns a row (`learn`, which returns the score from before learning): one score for
-//     two classes, else one for each class (`multiclass`). A row's loss and its slope are multiplied by its weight; a
-//     row of weight 0 changes nothing;
+//     two classes, else one for each class (`multiclass`), or one for each number to predict (`task`). A row's loss and
+//     its slope are multiplied by its weight; a row of weight 0 changes nothing;
 //   - reports on its kernels (`report`) and recognises an impossible state (`valid`).
 // Everything that `learn` may change is on the arena before `end_of_state`; scratch memory follows it.
 // Use `make` and `size_of` below to build one, in a block of the caller that is aligned to 64 bytes.
@@ -28,7 +28,7 @@ inline constexpr bool has_frequencies = false;
 template <class L>
 inline constexpr bool has_frequencies<L, std::void_t<decltype(std::declval<const L&>().frequency(0, 0))>> = true;
 
-// Whether a learner weighs the columns, and tells their weights by `relevance(k)`.
+// Whether a learner weighs the columns, with weights given by `relevance(k)`.
 template <class L, class = void>
 inline constexpr bool has_relevance = false;
 template <class L>
@@ -42,6 +42,23 @@ inline std::size_t largest(const double* scores, std::size_t classes) {
         if (scores[c] > scores[best] || (classes == 2 && scores[c] == scores[best])) best = c;
     return best;
 }
+
+// What the y of a row is: a label, or as many real numbers as the config has `classes`.
+enum class Task { classification, regression };
+
+// Weights of rows, of which one unit is like another: how many times a row counts is its weight over the geometric mean
+// of the last ones', at most 16 and at most as all rows so far. No single row, however heavy, moves the mean or what
+// has been learned for long.
+struct RelativeWeights {
+    double mean_log;
+
+    double times(double weight, std::uint64_t rounds) {
+        const double log = weight == 1.0 ? 0.0 : logarithm(weight);
+        mean_log += (log - mean_log) / smaller(static_cast<double>(rounds), 4096.0);
+        return smaller(exponential(smaller(log - mean_log, 5.0)), smaller(16.0, static_cast<double>(rounds)));
+    }
+    bool valid() const { return mean_log >= -800.0 && mean_log <= 30.0; }
+};
 
 // What scoring needs besides the learner itself. Each thread that scores has its own.
 template <class T>
@@ -86,6 +103,7 @@ class Learner {
         return Workspace<T>(arena, config_, bank_, functions_, needs_.sparse_from, needs_.rows);
     }
 
+    static constexpr Task task = Task::classification;
     static constexpr bool multiclass = false;
     static constexpr std::uint32_t revision = 1;  // of the state's meaning
     static constexpr bool reads_rows = false;     // whether `score` takes a Row, else a Query of the workspace

@@ -6,6 +6,7 @@
 #include "m_omd_s.hpp"
 #include "multiclass_m_omd_s.hpp"
 #include "pocket_classifier.hpp"
+#include "pocket_regressor.hpp"
 #include "raker.hpp"
 
 POCKETKERNEL_BEGIN
@@ -19,7 +20,7 @@ struct Kind {
 template <class T, class F>
 bool any_learner(F&& f) {
     return f(Kind<MOMDS<T>>{}) || f(Kind<MOMDH<T>>{}) || f(Kind<LKMBooks<T>>{}) || f(Kind<Raker<T>>{}) ||
-           f(Kind<MulticlassMOMDS<T>>{}) || f(Kind<PocketClassifier<T>>{});
+           f(Kind<MulticlassMOMDS<T>>{}) || f(Kind<PocketClassifier<T>>{}) || f(Kind<PocketRegressor<T>>{});
 }
 
 // Not std::string_view: the linker could use a library function compiled for one level in another.

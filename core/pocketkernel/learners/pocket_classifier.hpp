@@ -42,11 +42,7 @@ class PocketClassifier : public Learner<T> {
         if (c.loss != Loss::logistic) return Status::loss_not_logistic;
         if (c.storage != Storage::full) return Status::storage_unsuited;
         const std::size_t widths = widths_of(c);
-        bool suited =
-            c.kernels[0].family == Family::linear && widths != 1 && (!keeps_rows(c) || (widths > 0 && c.classes > 2));
-        for (std::size_t i = 1; i <= widths; ++i)
-            suited = suited && c.kernels[i].family == Family::gaussian &&
-                     (i == 1 || 2.0 * c.kernels[i].parameter == c.kernels[i - 1].parameter);
+        const bool suited = is_linear_and_halving(c, widths) && (!keeps_rows(c) || (widths > 0 && c.classes > 2));
         return suited ? Status::ok : Status::kernels_not_halving;
     }
 
@@ -129,7 +125,7 @@ class PocketClassifier : public Learner<T> {
         const std::size_t target = course_->turned ? 1 - y : y;
         const double loss = lesson(f(), target, slope());
         this->record(largest(F, config_.classes) != y, weight * loss);
-        const double times = relative(weight, rounds);
+        const double times = course_->weights.times(weight, rounds);
         const bool weigh = widths_ > 0 && weighs_columns(rounds);
         teach_experts(target, found, times, rounds, weigh);
         teach_mixture(times);
@@ -165,8 +161,7 @@ class PocketClassifier : public Learner<T> {
                     (!has_lags() || lags_.valid()) && (!has_ring() || ring_.valid(R_, most_rounds)) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
-                    within(course_->surprise, 0.0, 100.0) && within(course_->log_weight, -800.0, 30.0) &&
-                    course_->turned <= (R_ == 1);
+                    within(course_->surprise, 0.0, 100.0) && course_->weights.valid() && course_->turned <= (R_ == 1);
         for (std::size_t r = 0; r < R_; ++r) {
             good = good && within(bias_[r], -beyond_all, beyond_all);
             for (std::size_t k = 0; k < config_.features; ++k)
@@ -188,7 +183,6 @@ class PocketClassifier : public Learner<T> {
     using Learner<T>::work_;
 
     static constexpr double rate_of_linear = 0.1, most = 8.0, share_of_mixture = 0.3;
-    static constexpr double memory_of_weights = 4096.0, most_times = 16.0;
     static constexpr std::uint64_t memory_of_loss = 1000, first_review = 100, longest_pause = 4096;
     static constexpr std::size_t sparse_from = 64;
     static constexpr double beyond_all = 1e12;
@@ -202,7 +196,7 @@ class PocketClassifier : public Learner<T> {
 
     struct Course {
         typename ColumnScale<T>::Pace pace;
-        double log_weight;          // mean logarithm of the last rows' weights
+        RelativeWeights weights;
         double reversal, surprise;  // evidence that the stream has changed, see `watch`
         std::uint64_t next_review;
         std::uint64_t turned;  // 1 if the two classes have changed places
@@ -285,19 +279,6 @@ class PocketClassifier : public Learner<T> {
         const double half = course_->turned ? -0.5 * F[0] : 0.5 * F[0];
         F[0] = -half;
         F[1] = half;
-    }
-
-    // ---- weights ----------------------------------------------------------------------------------------------------
-
-    // How many times a row counts: its weight over the geometric mean of the last ones', at most 16 and at most as all
-    // rows so far. One unit of weight is like another, and no single row, however heavy, moves the mean or the
-    // accumulators for long.
-    double relative(double weight, std::uint64_t rounds) {
-        const double recent = smaller(static_cast<double>(rounds), memory_of_weights);
-        const double log = weight == 1.0 ? 0.0 : logarithm(weight);
-        course_->log_weight += (log - course_->log_weight) / recent;
-        return smaller(exponential(smaller(log - course_->log_weight, 5.0)),
-                       smaller(most_times, static_cast<double>(rounds)));
     }
 
     // ---- lessons ----------------------------------------------------------------------------------------------------
@@ -469,33 +450,12 @@ class PocketClassifier : public Learner<T> {
         return static_cast<std::size_t>(experts_[i].tiles + (i > 0 ? experts_[i - 1].tiles : 0)) * lanes_of<T>;
     }
 
-    // Moves up to an eighth of the tiles towards shares that fall by e for every 5 % that an owner's loss is above the
-    // least; for more early on, when losses say little. Two thirds of that loss are its own, one the next width's,
-    // which it serves. If there are enough tiles every owner keeps one as a scout.
     void review(std::uint64_t rounds) {
         course_->next_review = rounds + 1 + smaller(rounds / 10, longest_pause);
-        const std::size_t tiles = pool_.tiles(), least = tiles >= 4 * owners() ? 1 : 0;
-        const double tolerance = 0.05 + 1.0 / std::sqrt(static_cast<double>(rounds));
-        const auto loss_of = [&](std::size_t i) { return (2.0 * experts_[i].loss + experts_[i + 1].loss) / 3.0; };
-        double best = loss_of(1), total = 0.0;
-        for (std::size_t i = 2; i <= owners(); ++i) best = smaller(loss_of(i), best);
-        best = larger(best, 1e-3);
-        for (std::size_t i = 1; i <= owners(); ++i)
-            total += u()[i] = exponential((1.0 - loss_of(i) / best) / tolerance);
-        for (std::size_t move = 0; move <= tiles / 8; ++move) {
-            std::size_t from = 0, to = 0;
-            double surplus = 1.0, deficit = 0.5;
-            for (std::size_t i = 1; i <= owners(); ++i) {
-                const double fair = u()[i] / total * static_cast<double>(tiles);
-                const double over = static_cast<double>(experts_[i].tiles) - larger(fair, static_cast<double>(least));
-                if (over >= surplus && experts_[i].tiles > least) surplus = over, from = i;
-                if (-over >= deficit) deficit = -over, to = i;
-            }
-            if (from == 0 || to == 0) return;
-            pool_.lend(from, to);
-            --experts_[from].tiles;
-            ++experts_[to].tiles;
-        }
+        pool_.review(
+            owners(), 0.05 + 1.0 / std::sqrt(static_cast<double>(rounds)), 1e-3,
+            [&](std::size_t i) { return experts_[i].loss; },
+            [&](std::size_t i) -> std::uint64_t& { return experts_[i].tiles; }, u());
     }
 
     double pull(std::size_t i) const { return absolute(mixture_.weight(i)) * std::sqrt(norm2(i)); }

@@ -1,11 +1,12 @@
-"""What a live model can prove about itself: the bound on its regret that holds now, from what it has counted.
+"""What a live model can prove about itself: a bound on its regret so far, computed from its counters.
 
 Letters of the paper and their names here:
 
     T  rows             K  kernels        L  loss, of the competitor f       lambda = step U / sqrt(B)
     B  budget           M  reservoir      U  norm_bound                      G1, G2: |l'| <= G1, |l'| <= G2 l
 
-`budget` is what the learners call so: examples in one buffer. The other bounds of the paper are in the laboratory.
+`budget` is that of the learners: the number of examples in one buffer. The other bounds of the paper are in
+`pocketkernel.lab.bounds`.
 """
 
 from pocketkernel.certificate.bound import Bound, Condition, ConditionError

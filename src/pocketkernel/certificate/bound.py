@@ -1,4 +1,4 @@
-"""A bound taken apart, and the conditions under which it holds."""
+"""A bound with its terms, and the conditions under which it holds."""
 
 import math
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ IN_EXPECTATION = "in expectation"
 
 @dataclass(frozen=True)
 class Condition:
-    """Something that a theorem supposes.
+    """A condition of a theorem.
 
     Attributes
     ----------
@@ -18,7 +18,7 @@ class Condition:
     numbers : str
         Their values.
     met : bool
-        Whether it is so.
+        Whether it holds.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Condition:
 
 
 class ConditionError(ValueError):
-    """A bound was asked for where its conditions do not hold; `conditions` has those that were looked at."""
+    """The conditions of a bound do not hold; `conditions` has all that were checked."""
 
     def __init__(self, message: str, conditions: tuple[Condition, ...] = ()):
         super().__init__(message)
@@ -43,7 +43,7 @@ class ConditionError(ValueError):
 
 
 def check(*conditions: Condition) -> tuple[Condition, ...]:
-    """The conditions, or an error that names all that do not hold."""
+    """The conditions, or an error that lists all that do not hold."""
     failing = [f"{condition}." for condition in conditions if not condition.met]
     if failing:
         raise ConditionError(" ".join(failing), conditions)
@@ -52,18 +52,18 @@ def check(*conditions: Condition) -> tuple[Condition, ...]:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound, taken apart.
+    """A bound with its terms.
 
     Attributes
     ----------
     terms : dict of str to float
-        Named parts that sum to the value.
+        Named terms that sum to the value.
     conditions : tuple of Condition
         What was checked, with the numbers.
     holds : str
         "in expectation" or "with probability at least ...".
     printed : float or None
-        The paper's statement as it is printed; None if that has an O(.).
+        The value of the paper's statement as printed; None if it contains O(.).
     """
 
     terms: Mapping[str, float]
@@ -78,8 +78,8 @@ class Bound:
 
 
 def advice_constant(kernels: int, largest: float) -> float:
-    """What expert advice costs besides 3 sqrt(ln(K) / 2) sqrt(sum of squared costs).
+    """The cost of expert advice in addition to 3 sqrt(ln(K) / 2) sqrt(sum of squared costs).
 
-    The proof of lem:JCST2022:analysis_second_moment_TV ends in c^2, not in c.
+    The proof of lem:JCST2022:analysis_second_moment_TV ends with c^2, not with c.
     """
     return math.sqrt(math.log(kernels) / 2) * (1 + largest**2)

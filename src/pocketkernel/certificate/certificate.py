@@ -1,4 +1,4 @@
-"""Certificates: what a learner has done, and what that proves."""
+"""Certificates: the counters of a learner, and the bound on its regret that they prove."""
 
 import html
 from collections.abc import Callable
@@ -8,27 +8,27 @@ from typing import Any
 from pocketkernel._text import aligned, html_table
 from pocketkernel.certificate.bound import Bound, Condition, ConditionError
 
-WEIGHTS = "whether rows had weights: the theorem is about rows of weight 1"
-ROUNDING = "what rounding adds: the theorem is about exact numbers"
-STOPPING = "whether the number of rows was fixed beforehand: the bound is not for a moment that was chosen by looking"
+WEIGHTS = "whether rows had weights: the theorem assumes rows of weight 1"
+ROUNDING = "the effect of rounding: the theorem assumes exact arithmetic"
+STOPPING = "whether the number of rows was fixed in advance: the bound does not hold at a time chosen by the results"
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a theorem says about a learner; a learner with one answers it from `_guarantee`.
+    """What a theorem says about a learner; returned by a learner's `_guarantee`.
 
     Attributes
     ----------
     theorem : str or None
         Its name; None if there is none, and `against` then says what is known instead.
     against : str
-        What the regret is measured against, in a sentence.
+        What the regret is compared with, in a sentence.
     bound : Bound or None
-        Of the regret so far; None if there is none, or a condition fails that it needs.
+        Bound on the regret so far; None if there is none, or if a condition that it needs fails.
     conditions : tuple of Condition
-        Those of the theorem. If there is a bound, it needs none of those that fail.
+        Conditions of the theorem. If there is a bound, it needs none of those that fail.
     unknown : tuple of str
-        What the learner cannot know, and what stands in its place.
+        What the learner cannot know, and what is used instead.
     """
 
     theorem: str | None
@@ -40,20 +40,20 @@ class Guarantee:
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """What a learner has done, and what that proves.
+    """The counters of a learner, and the bound on its regret that they prove.
 
     Attributes
     ----------
     learner : str
         Name of the estimator.
     loss : str
-        What it minimises.
+        The loss that it minimises.
     rounds, mistakes, removals : int
         Counts so far; removals over all kernels.
     cumulative_loss : float
         Sum of its losses.
     delta : float
-        Probability with which the bound may fail, if it is one of that kind.
+        Probability that the bound fails, if it is a bound with high probability.
     guarantee : Guarantee
         The theorem, its bound and its conditions.
 
@@ -84,12 +84,12 @@ class Certificate:
 
     @property
     def value(self) -> float | None:
-        """The most that the regret so far can be; None if nothing is proved."""
+        """Upper bound on the regret so far; None if nothing is proved."""
         return None if self.guarantee.bound is None else self.guarantee.bound.value
 
     @property
     def terms(self) -> dict[str, float]:
-        """Parts that sum to the value."""
+        """Terms that sum to the value."""
         return {} if self.guarantee.bound is None else dict(self.guarantee.bound.terms)
 
     @property
@@ -99,16 +99,16 @@ class Certificate:
 
     @property
     def least_loss(self) -> float:
-        """No competitor has a smaller sum of losses, if the bound holds."""
+        """Lower bound on the sum of losses of every competitor, if the bound holds."""
         return 0.0 if self.value is None else max(0.0, self.cumulative_loss - self.value)
 
     @property
     def informative(self) -> bool:
-        """Whether the bound says more than that no loss is negative."""
+        """Whether the bound implies more than the fact that no loss is negative."""
         return self.least_loss > 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON can hold it."""
+        """All fields, in a form that JSON can represent."""
         told, bound = self.guarantee, self.guarantee.bound
         return {
             "learner": self.learner,
@@ -144,13 +144,13 @@ class Certificate:
     def _sentences(self) -> list[str]:
         told = self.guarantee
         if told.bound is None and told.theorem is not None:
-            sentences = [f"{told.theorem}, says nothing here."]
+            sentences = [f"{told.theorem}, gives no bound here."]
         elif told.bound is None:
             sentences = [told.against]
         else:
             sentences = [f"{told.theorem}, {told.bound.holds}. {told.against}"]
             if not self.informative:
-                sentences.append("It says nothing: no loss is negative, so the regret is at most the loss anyway.")
+                sentences.append("It is not informative: the regret is at most the loss in any case.")
         sentences += [f"Of the theorem's conditions, {one}." for one in self.failing]
         return sentences + [f"Not known: {one}." for one in told.unknown]
 
@@ -166,7 +166,7 @@ class Certificate:
 
 
 def guarantee_of(bound: Callable[[], Bound], conditions: tuple[Condition, ...], **told: Any) -> Guarantee:
-    """The guarantee of a bound, or one without, if it needs a condition that fails."""
+    """The guarantee with a bound, or without one if a condition that it needs fails."""
     try:
         return Guarantee(bound=bound(), conditions=conditions, **told)
     except ConditionError as error:

@@ -1,4 +1,4 @@
-"""M-OMD-H: what the proof of Theorem 1 says of a run that is over."""
+"""M-OMD-H: what the proof of Theorem 1 implies for a finished run."""
 
 import math
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ def theorem_1_afterwards(
     norm_bound: float,
     step: float = 1.0,
 ) -> Bound:
-    """What the proof of Theorem 1 says of a run that is over, for one kernel, from what the learner counts.
+    """What the proof of Theorem 1 implies for a finished run and one kernel, from the learner's counters.
 
-    In place of the alignment stands the sum of squared gradient errors as it was, in place of Lemma 1 the removals as
-    they were, and in place of the competitor's loss the learner's own: a competitor that loses more leaves no regret.
-    The inequality is one of means over the learner's draws, so a single run gives an estimate of it, not a bound that
-    holds with some confidence.
+    The measured sum of squared gradient errors is used instead of the alignment, the counted removals instead of Lemma
+    1, and the learner's own loss instead of the competitor's: a competitor with a larger loss causes no regret. The
+    inequality is about expectations over the learner's random draws, so a single run gives an estimate of it, not a
+    bound that holds with some confidence.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def theorem_1_afterwards(
 
 @dataclass(frozen=True)
 class HingeRun:
-    """M-OMD-H on a stream, as Theorems 1 and 2 see it."""
+    """A run of M-OMD-H on a stream, in the terms of Theorems 1 and 2."""
 
     loss: float
     rows: int
@@ -68,7 +68,7 @@ class HingeRun:
     full: float
 
     def conditions(self) -> tuple[Condition, ...]:
-        """What both suppose."""
+        """What both assume."""
         full = f"full_rounds = {self.full:g}, T = {self.rows}"
         return (
             Condition("L >= 0", f"L = {self.loss:g}", self.loss >= 0),
@@ -84,7 +84,7 @@ class HingeRun:
         return self.step * self.U / math.sqrt(self.budget)
 
     def terms(self, errors: float, removals: float, moved: float) -> dict[str, float]:
-        """All parts; `moved` is what removals add to the squared distance from the competitor, all in all."""
+        """All terms; `moved` is what all removals together add to the squared distance from the competitor."""
         U, rate = self.U, self.rate
         parts = {
             "start": U**2 / (2 * rate),

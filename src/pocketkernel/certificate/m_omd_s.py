@@ -1,4 +1,4 @@
-"""M-OMD-S: what the proof of Theorem 3 says of a run that is over, and the conditions of the theorem."""
+"""M-OMD-S: what the proof of Theorem 3 implies for a finished run, and the conditions of the theorem."""
 
 import math
 from dataclasses import dataclass, replace
@@ -19,23 +19,23 @@ def theorem_3_afterwards(
     G1: float = 1.0,
     G2: float = 1.0,
 ) -> Bound:
-    """What the proof of Theorem 3 says of a run that is over, from what the learner counts.
+    """What the proof of Theorem 3 implies for a finished run, from the learner's counters.
 
     The proof bounds the regret by the learner's own loss and its removals before it replaces both, the first by the
-    competitor's loss and the second by Lemma 2. Afterwards they are known. So this needs neither Lemma 2 nor the
-    conditions that make the replacement possible (B >= 21 ln(1/delta), U <= ..., gamma < 1), and it holds at once for
-    the functions of norm at most U of all kernels. It holds for a number of rows that was fixed beforehand.
+    competitor's loss and the second by Lemma 2. After a run both are known. So this needs neither Lemma 2 nor the
+    conditions for the replacement (B >= 21 ln(1/delta), U <= ..., gamma < 1), and it holds simultaneously for the
+    functions of norm at most U of all kernels. It holds for a number of rows that was fixed in advance.
 
     Parameters
     ----------
     own_loss : float
         Sum of the learner's own losses, `diagnostics_.cumulative_loss`.
     removals : int
-        |J|, whatever a removal leaves.
+        |J|, for any kind of removal.
     rows, kernels, budget, norm_bound, step, G1, G2
         As in `theorem_3`.
     failure : float, default=0.05
-        Probability with which the bound may fail, all in all; above 0, below 1.
+        Total probability that the bound fails, between 0 and 1.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def theorem_3_afterwards(
 
 
 def theorem_3_delta(failure: float, *, rows: int, norm_bound: float, G1: float = 1.0) -> float:
-    """The delta with which Theorem 3 fails with this probability, all in all.
+    """The delta for which Theorem 3 fails with this total probability.
 
     Examples
     --------
@@ -87,13 +87,13 @@ def theorem_3_delta(failure: float, *, rows: int, norm_bound: float, G1: float =
 
 
 def share(events: int, largest: float) -> int:
-    """What the improved Bernstein inequality multiplies delta by, for so many sums of variance at most `largest`."""
+    """Factor of delta in the improved Bernstein inequality, for this many sums of variance at most `largest`."""
     return events * 2 * math.ceil(math.log2(max(largest, 2.0)))
 
 
 @dataclass(frozen=True)
 class SmoothRun:
-    """M-OMD-S on a stream, as Lemma 2 and Theorems 3 and 5 see it."""
+    """A run of M-OMD-S on a stream, in the terms of Lemma 2 and Theorems 3 and 5."""
 
     loss: float
     rows: int
@@ -105,7 +105,7 @@ class SmoothRun:
     G2: float
 
     def conditions(self) -> tuple[Condition, ...]:
-        """What all of them suppose."""
+        """What all of them assume."""
         B, delta = self.budget, self.delta
         first = check(
             Condition("loss >= 0", f"loss = {self.loss:g}", self.loss >= 0),
@@ -129,18 +129,18 @@ class SmoothRun:
 
     @property
     def variances(self) -> tuple[float, float]:
-        """The most that the variances of the two sums over sampled gradients can be."""
+        """Upper bounds on the variances of the two sums over sampled gradients."""
         return max(2.0, 4 * self.U**2 * self.G1**2 * self.rows), max(2.0, 4 * self.G1**4 * self.rows)
 
     def probability(self, events: int, largest: float) -> tuple[Condition, str]:
-        """What the improved Bernstein inequality leaves, for so many sums of variance at most `largest`."""
+        """Probability and condition of the improved Bernstein inequality, for sums of variance at most `largest`."""
         failure = share(events, largest) * self.delta
         numbers = f"V = {largest:.4g}, delta = {self.delta:g}"
         condition = Condition(f"{2 * events} ceil(log2 V) delta < 1", numbers, failure < 1)
         return condition, f"with probability at least {1 - failure:.4g}"
 
     def roots(self, rate: float) -> dict[str, float]:
-        """Parts that grow with the root of the learner's own loss: their factors."""
+        """Factors of the terms that grow with the square root of the learner's own loss."""
         U, G1, G2, log, experts = self.U, self.G1, self.G2, self.log, math.log(self.kernels)
         return {
             "expert advice": 6 * U * math.sqrt(G1 * G2 * experts / 2),
@@ -149,7 +149,7 @@ class SmoothRun:
         }
 
     def constants(self, rate: float) -> dict[str, float]:
-        """Parts that do not grow."""
+        """Terms that do not grow."""
         U, G1, log = self.U, self.G1, self.log
         first, second = self.variances
         tails = math.sqrt(2 * log / first) + rate / 2 * math.sqrt(2 * log / second)
@@ -162,7 +162,7 @@ class SmoothRun:
 
 @dataclass(frozen=True)
 class Premises:
-    """What Theorem 3 supposes of a run, and what its bound begins with."""
+    """What Theorem 3 assumes about a run, and the first quantities of its bound."""
 
     conditions: tuple[Condition, ...]
     holds: str  # "with probability at least ..."

@@ -1,4 +1,4 @@
-"""The command line: one file per verb, which has a function or a cyclopts App of its own name."""
+"""The command line: one file per verb, with a function or a cyclopts App of the same name."""
 
 import os
 import sys
@@ -23,20 +23,19 @@ from pocketkernel.stream.files import STDIN
 
 VERBS: tuple[ModuleType, ...] = (run, predict, inspect, certify)
 CONFIG = "pocketkernel.toml"
-EPILOGUE = f"""Defaults for the options are read from --config FILE, or else from {CONFIG} in this folder, if it is
-there. It has a table for each verb, such as `[run]` with `memory = "64KiB"`. A file that is not given by --config may
-set how to read and to learn, but nothing that names a place to write to, such as out, or discards results, such as
-force.
+EPILOGUE = f"""Defaults for the options are read from --config FILE, or from {CONFIG} in the current folder, if any.
+The file has one table per verb, such as `[run]` with `memory = "64KiB"`. A file that was not passed with --config may
+set how rows are read and learned, but no option that names an output, such as out, or discards results, such as force.
 
-Exit codes: 0 done, 1 something is wrong with a file, 2 with the command, 130 interrupted."""
+Exit codes: 0 success, 1 error in a file, 2 error in the command, 130 interrupted."""
 
 
 class Branch(NamedTuple):
-    """Further verbs under a name, which are imported when they are used."""
+    """A group of further verbs, which are imported when they are used."""
 
     name: str
     app: str  # a function or a cyclopts App of that name, as "module:attribute"
-    help: str  # a line about it
+    help: str  # a one-line description
 
 
 def main(argv: Sequence[str] | None = None, branches: Sequence[Branch] = ()) -> int:
@@ -50,7 +49,7 @@ def main(argv: Sequence[str] | None = None, branches: Sequence[Branch] = ()) -> 
     with quietly() as end, redirect_stdout(cast(TextIO, Output(sys.stdout))):
         path, is_given, tokens = _config_of(tokens)
         app = make_app(branches)
-        tokens = [INPUT if token == STDIN else token for token in tokens]  # cyclopts takes - for an option
+        tokens = [INPUT if token == STDIN else token for token in tokens]  # cyclopts would treat - as an option
         if path is not None:
             app.config = (cyclopts.config.Dict(_read(path, is_given, branches), source=str(path)),)
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
@@ -65,7 +64,7 @@ def main(argv: Sequence[str] | None = None, branches: Sequence[Branch] = ()) -> 
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process at once: a thread still waits for a pipe, and an orderly end would wait for it or complain."""
+    """End the process at once: a thread is still waiting for a pipe, and a normal exit would wait for it or fail."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
@@ -93,13 +92,13 @@ def make_app(branches: Sequence[Branch] = ()) -> cyclopts.App:
 
 
 def _config_of(tokens: list[str]) -> tuple[Path | None, bool, list[str]]:
-    """The configuration file, if there is one; whether it was given or found; and what else was given."""
+    """The configuration file, if any; whether it was passed or found; and the other arguments."""
     for at, token in enumerate(tokens):
         if token == "--":
             break
         if token == "--config":
             if at + 1 == len(tokens):
-                raise UsageError("--config needs the name of a file.")
+                raise UsageError("--config needs a file name.")
             return Path(tokens[at + 1]), True, tokens[:at] + tokens[at + 2 :]
         if token.startswith("--config="):
             return Path(token.partition("=")[2]), True, tokens[:at] + tokens[at + 1 :]
@@ -123,12 +122,12 @@ def _read(path: Path, is_given: bool, branches: Sequence[Branch]) -> dict[str, A
 
 
 def _refuse_unsafe(path: Path, verb: str, table: dict[str, Any]) -> None:
-    """A file that lies in the folder may come from anybody: it chooses how to learn, not where to write."""
+    """A file found in the current folder may come from anyone: it may choose how to learn, not where to write."""
     for name, value in table.items():
         if isinstance(value, dict):
             _refuse_unsafe(path, f"{verb}.{name}", value)
         elif name.replace("-", "_") not in HARMLESS:
             raise UsageError(
-                f"{path}: [{verb}] {name} is not among the options that a file may set which is found in the folder: "
-                f"give --{name.replace('_', '-')} on the command line, or the file by --config {path}."
+                f"{path}: [{verb}] {name} cannot be set by a file that was found in the current folder: "
+                f"use --{name.replace('_', '-')} on the command line, or pass the file with --config {path}."
             )

@@ -21,19 +21,20 @@ def certify(
     report: Path | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Show what a model has done, and what that proves about its regret.
+    """Show the counters of a model, and the bound on its regret that they prove.
 
-    Regret is the sum of its losses less that of the best function of one kernel in hindsight. Only the model's counters
-    are read. It says which theorem holds, what the bound is made of, which conditions fail, and what is not known.
+    The regret is the sum of the model's losses minus that of the best function of one kernel in hindsight. Only the
+    model's counters are read. The output shows the theorem, the terms of the bound, which conditions fail, and what is
+    not known.
 
     Parameters
     ----------
     model
         Folder of a run, or a model file.
     delta
-        Probability with which the bound may fail.
+        Probability that the bound fails.
     report
-        Write a page with tables, and a chart of the bound if there is one, to this HTML file. Needs jinja2.
+        Write an HTML page with tables, and a chart of the bound if there is one, to this file. Needs jinja2.
     json
         Print everything as one JSON document.
     """
@@ -55,7 +56,7 @@ def certify(
 
 
 def tables_of(certificate: Any) -> list[Table]:
-    """What it has done and what the bound is made of; the conditions."""
+    """Tables of the counters, the terms of the bound, and the conditions."""
     done: list[list[Any]] = [
         ["mistakes", float(certificate.mistakes)],
         [f"{certificate.loss} loss", certificate.cumulative_loss],
@@ -74,7 +75,7 @@ def tables_of(certificate: Any) -> list[Table]:
 
 
 def chart_of(learner: Any, certificate: Any) -> Chart:
-    """The bound against the probability with which it may fail, beside the loss."""
+    """The bound against the probability that it fails, with the loss."""
     bounds = [learner.certificate(float(delta)).value for delta in DELTAS]
     loss = np.full(len(DELTAS), certificate.cumulative_loss)
     return Chart(
@@ -82,9 +83,9 @@ def chart_of(learner: Any, certificate: Any) -> Chart:
             Series("regret at most", DELTAS, [np.nan if bound is None else bound for bound in bounds]),
             Series("its own loss", DELTAS, loss, reference=True),
         ],
-        title="What is proved, and how surely",
+        title="The bound and its confidence",
         x_label="probability that it fails",
-        note="A bound above the model's own loss says nothing. Gaps: a condition fails there.",
+        note="A bound above the model's own loss is not informative. Gaps: a condition fails there.",
         log_x=True,
         markers=False,
     )

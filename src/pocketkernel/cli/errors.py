@@ -1,4 +1,4 @@
-"""What can go wrong, and what the shell is told of it."""
+"""Errors of the command line and their exit codes."""
 
 import os
 import re
@@ -21,13 +21,13 @@ _DATA = (StreamError, ModelFileError, RecordError, RunError, OSError, ModuleNotF
 _COMMAND = (cyclopts.CycloptsError, ValueError)
 _OPTIONS = {"n_features": "features", "on_error": "on-error", "max_categories": "max-categories"}
 _ADVICE = re.compile(
-    r"\b(give|give all by|or|use|with|in|for wider rows, give) "
+    r"\b(give|give all by|or|set|use|with|in|for wider rows, give) "
     r"(n_features|label|classes|format|learner|drop|categorical|delimiter)="
 )
 
 
 class UsageError(Exception):
-    """Something was asked for that cannot be done: shown as one line, exit code 2."""
+    """The command cannot be carried out: shown as one line, exit code 2."""
 
 
 @dataclass
@@ -40,13 +40,13 @@ class End:
 
 @contextmanager
 def quietly() -> Iterator[End]:
-    """Turn what a user can do wrong into an exit code; anything else is a fault of ours and keeps its traceback."""
+    """Turn user errors into an exit code; any other error is a bug and keeps its traceback."""
     end = End()
     try:
         yield end
     except KeyboardInterrupt:
         end.code = INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has had enough
+    except BrokenPipeError:  # the reader of our output has closed the pipe
         end.code = WRONG_DATA
     except UsageError as error:
         end.code, end.error = WRONG_COMMAND, error
@@ -57,7 +57,7 @@ def quietly() -> Iterator[End]:
 
 
 def finish_output(end: End) -> None:
-    """Write what is left for standard output, and note it if that fails: at exit it would be too late for a word."""
+    """Flush standard output and record a failure: at exit it would be too late to report it."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -68,7 +68,7 @@ def finish_output(end: End) -> None:
 
 
 def describe(error: BaseException) -> str:
-    """One line about an error, in the words of the command line."""
+    """One line about an error, with the names of command-line options."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.filename}: {error.strerror}."
@@ -81,7 +81,7 @@ def describe(error: BaseException) -> str:
         ("missing='mean'", "--missing mean"),
         ("permute=SEED", "--permute SEED"),
         ("with force", "with --force"),
-        ("another folder", "another folder by --out"),
+        ("another folder", "another folder with --out"),
         ("horizon=N, or rows=N", "--set horizon=N, or --rows N"),
     ):
         text = text.replace(asked, option)

@@ -1,4 +1,4 @@
-"""`pocketkernel inspect`: what a model has become."""
+"""`pocketkernel inspect`: the contents of a model."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,14 +18,14 @@ from pocketkernel.report import Chart, Series, write_picture
 def inspect(
     model: Path, /, *, picture: Path | None = None, json: Annotated[bool, Parameter(negative=())] = False
 ) -> None:
-    """Show a model: kernels and their weights, buffer, bytes, what it has done, labels and columns.
+    """Show a model: kernels and their weights, buffer, bytes, counters, labels and columns.
 
     Parameters
     ----------
     model
         Folder of a run, or a model file.
     picture
-        Draw the weights into this .svg file.
+        Draw the kernel weights to this .svg file.
     json
         Print everything as one JSON document.
     """
@@ -41,7 +41,7 @@ def inspect(
 
 
 def chart_of(found: dict[str, Any]) -> Chart:
-    """The weights as a bar, one part for each kernel."""
+    """The kernel weights as a bar, one part for each kernel."""
     weights = {one["kernel"]: one["weight"] for one in found["kernels"]}
     parts = [Series(f"{name}: {weight:.3f}", [found["rows"]], [weight]) for name, weight in weights.items()]
     title = f"Kernel weights of {found['learner']}"
@@ -49,7 +49,7 @@ def chart_of(found: dict[str, Any]) -> Chart:
 
 
 def facts(model: Any, pipeline: Pipeline | None, file: Path) -> dict[str, Any]:
-    """What there is to know about a model, as JSON can hold it."""
+    """All information about a model, in a form that JSON can represent."""
     done = model.diagnostics_
     kernels = [
         {"kernel": name, "weight": weight, "norm": norm, "stored": stored}

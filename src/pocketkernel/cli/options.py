@@ -1,4 +1,4 @@
-"""Options that verbs share, and how their texts are read."""
+"""Options that verbs share, and how their values are parsed."""
 
 import json
 import shlex
@@ -17,14 +17,14 @@ READING = Group("Reading", sort_key=3)
 LEARNING = Group("Learner", sort_key=2)
 
 INPUT = "\0standard input"
-"""Stands for - until a verb has it."""
+"""Replaces - until a verb receives it."""
 
 Format = Literal["libsvm", "csv", "tsv", "parquet", "arrow", "jsonl"]
 Scale = Literal["none", "standard", "minmax", "maxabs"]
 
 
 def file_name(_: type, tokens: Sequence[Token]) -> str:
-    """A file's name, or - for standard input."""
+    """A file name, or - for standard input."""
     return STDIN if tokens[0].value == INPUT else tokens[0].value
 
 
@@ -32,7 +32,7 @@ File = Annotated[str, Parameter(converter=file_name)]
 
 
 def at_least(least: int) -> Callable[[type, Any], None]:
-    """A validator of a whole number, or of all in a list."""
+    """A validator of an integer, or of all integers in a list."""
 
     def check(_: type, value: Any) -> None:
         for one in value if isinstance(value, list) else [value]:
@@ -54,33 +54,33 @@ class Reading:
     Parameters
     ----------
     format
-        Of the files. Told by their names, or else by how the first begins.
+        File format. By default it is detected from the file names, or from the start of the first file.
     label
-        Column of the labels, by name or by place from 0; -1 is the last. Otherwise the one called label, y, target or
-        class.
+        Label column, by name or by index from 0; -1 is the last. By default the column named label, y, target or class.
     classes
-        All labels, such as -1,1. Otherwise those of the first block.
+        All labels, such as -1,1. By default the labels in the first block.
     drop
-        Columns to leave out.
+        Columns to ignore.
     categorical
-        Columns of categories, or "auto" for those that are not numbers.
+        Categorical columns, or "auto" for all columns that are not numeric.
     columns
-        Names of the columns of a table without a header, or the keys to read from JSON lines (otherwise those that most
-        of the first lines have).
+        Column names of a table without a header, or the keys to read from JSON lines (by default those of most of the
+        first lines).
     max_categories
-        So many categories of a column have a place of their own; at most 65,536.
+        Number of categories per column that are one-hot encoded; at most 65,536.
     hash_width
-        Places that further categories share by hashing, at most 65,536; with 0 they share those of the first.
+        Number of columns that further categories share by hashing, at most 65,536; with 0 they share the columns of the
+        first categories.
     missing
-        Without a value: stop, or take the mean so far and note it in a further column.
+        Missing values: stop with an error, or use the mean so far and mark them in an additional column.
     on_error
-        A line that cannot be read: stop, or leave it out and count it.
+        Lines that cannot be read: stop with an error, or skip and count them.
     features
-        Number of columns of LIBSVM text. A pipe otherwise has those of its first block.
+        Number of columns of LIBSVM text. By default a pipe has the columns of its first block.
     delimiter
-        Between the fields of a table.
+        Field delimiter of a table.
     header
-        Whether a table begins with names.
+        Whether the first line of a table has the column names.
     """
 
     format: Format | None = None
@@ -98,7 +98,7 @@ class Reading:
     header: bool | None = None
 
     def options(self) -> dict[str, Any]:
-        """The same for `open_stream`; what was not given is left out."""
+        """The same for `open_stream`, without options that were not given."""
         categorical: Any = columns(self.categorical)
         given = {
             "format": self.format,
@@ -121,24 +121,24 @@ class Reading:
 @Parameter(name="*", group=LEARNING)
 @dataclass(frozen=True, kw_only=True)
 class Learning:
-    """What learns.
+    """The learner and its parameters.
 
     Parameters
     ----------
     memory
-        Bytes that the learner may take, such as 64KiB.
+        Bytes that the learner may use, such as 64KiB.
     budget
-        Rows (or frequencies of Raker) to hold instead.
+        Number of rows to store (Raker: frequencies), instead of --memory.
     kernels
-        Widths of Gaussian kernels to choose from, such as 0.25,1,4.
+        Widths of the Gaussian kernels, such as 0.25,1,4.
     dtype
         Precision of stored rows and of arithmetic.
     storage
-        Hold rows in 16 bits.
+        Store rows in 16 bits.
     set
         Any other parameter of the learner, as name=value; can be repeated.
     seed
-        Of the learner's sampling.
+        Random seed of the learner.
     """
 
     memory: str | None = None
@@ -153,7 +153,7 @@ class Learning:
         """Parameters of the learner's constructor."""
         class_ = learner_class(learner)
         if self.memory is not None and self.budget is not None:
-            raise UsageError("--memory and --budget are both given: choose one.")
+            raise UsageError("--memory and --budget cannot be used together: choose one.")
         given: dict[str, Any] = {
             "memory": self.memory,
             class_._budget_name: self.budget,
@@ -166,10 +166,10 @@ class Learning:
         for text in self.set or []:
             name, equals, value = text.partition("=")
             if not equals or not name:
-                raise UsageError(f"--set {text} is not of the form name=value.")
+                raise UsageError(f"--set {text} does not have the form name=value.")
             if name in given or name in ("kernels", "random_state"):
                 option = {"random_state": "seed", class_._budget_name: "budget"}.get(name, name)
-                raise UsageError(f"--set {name} is an option of its own: use --{option}.")
+                raise UsageError(f"--set {name} has its own option: use --{option}.")
             given[name] = literal(value)
         return given
 
@@ -180,21 +180,21 @@ HARMLESS = frozenset(
     | {"record_format", "json", "proba", "escape_formulas", "delta", "sample", "length", "kernel", "norm_bound"}
     | {"landmarks", "data_sets", "budgets", "repetitions", "quick"}
 )
-"""Options that neither name a place to write to or to load from, nor discard anything."""
+"""Options that neither name a file to write or to load, nor discard anything."""
 
 
 def parts(given: Iterable[str] | None) -> list[str]:
-    """Texts between commas, of one option or of several."""
+    """Comma-separated values of one option or of several."""
     return [part.strip() for text in given or () for part in text.split(",") if part.strip()]
 
 
 def columns(given: Iterable[str] | None) -> list[str | int]:
-    """Columns by name, or by place if they are whole numbers."""
+    """Columns by name, or by index if they are integers."""
     return [int(part) if part.removeprefix("-").isdecimal() else part for part in parts(given)]
 
 
 def literal(text: str) -> Any:
-    """A value as JSON writes it; None and what is no JSON is taken as it is.
+    """Parse a value as JSON; "none" becomes None, and text that is not JSON stays text.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def literal(text: str) -> Any:
 
 
 def command_line(words: Sequence[str], chosen: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
-    """A command line that does the same again: these words, and options that differ from the usual.
+    """A command line that repeats the command: these words, and all options that differ from their defaults.
 
     Examples
     --------
@@ -232,13 +232,13 @@ def command_line(words: Sequence[str], chosen: Mapping[str, Any], usual: Mapping
 
 
 def source_of(files: tuple[str, ...]) -> Any:
-    """What `open_stream` takes: one path, glob or "-", or the paths of several."""
+    """The source for `open_stream`: one path, glob or "-", or several paths."""
     if not files:
         raise UsageError("give a FILE, or - for standard input.")
     if len(files) == 1:
         return files[0]
     if STDIN in files:
-        raise UsageError("standard input cannot be read together with files: give - alone.")
+        raise UsageError("standard input cannot be read together with files: use - alone.")
     return [str(path) for file in files for path in find(file).paths]
 
 
@@ -251,4 +251,4 @@ def _width(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UsageError(f"--kernels {text} is no width: give numbers such as 0.25,1,4.") from None
+        raise UsageError(f"--kernels {text} is not a list of widths: use numbers such as 0.25,1,4.") from None

@@ -33,10 +33,10 @@ def predict(
     escape_formulas: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Predict the labels of a file or a pipe, one line of CSV for each row: its label and its score.
+    """Predict the rows of a file or a pipe; write one line of CSV per row with its label and score.
 
-    Rows are encoded and scaled as for the last row of the run. Labels in the file are not looked at; a table may lack
-    them. Of two classes there is one score, from 0 up for the second class; of more, one for each.
+    Rows are encoded and scaled as at the end of the run. Labels in the file are ignored and may be missing from a
+    table. For two classes there is one score, which is 0 or more for the second class; otherwise one score per class.
 
     Parameters
     ----------
@@ -45,26 +45,26 @@ def predict(
     files
         Files, globs, or - for standard input.
     proba
-        Give the probability of each class instead of scores. Needs a learner with logistic loss.
+        Write the probability of each class instead of scores. Needs a learner with logistic loss.
     out
         Write to this file instead of standard output.
     format
-        Of the files, if not that of the run.
+        File format, if different from the run.
     delimiter
-        Between the fields of a table, if not that of the run.
+        Field delimiter of a table, if different from the run.
     header
-        Whether a table begins with names, if not as in the run.
+        Whether the first line of a table has the column names, if different from the run.
     block
-        Rows that are scored in one go.
+        Number of rows that are scored at once.
     escape_formulas
-        Put ' before labels that a spreadsheet would take for a formula: those that begin with =, +, -, @, a tab or a
-        newline and are no numbers. Use it if the labels come from somebody else and the CSV is opened in a spreadsheet.
+        Put ' before labels that a spreadsheet would treat as a formula: those that start with =, +, -, @, a tab or a
+        newline and are not numbers. Use it if the labels are not your own and the CSV is opened in a spreadsheet.
     json
         Write one JSON document instead of CSV.
     """
     learner, pipeline, file = load_with_pipeline(model)
     if pipeline is None:
-        raise ModelFileError(f"{file} does not say how to read rows: use the model that `pocketkernel run` writes.")
+        raise ModelFileError(f"{file} does not contain how to read rows: use a model that `pocketkernel run` wrote.")
     if proba and not hasattr(learner, "predict_proba"):
         raise ValueError(f"--proba needs loss=logistic; this {type(learner).__name__} has loss={learner._loss_name()}.")
     classes = [plain_label(label) for label in learner.classes_]
@@ -82,7 +82,7 @@ def predict(
 
 
 def _answers(learner: Any, X: Any, proba: bool) -> tuple[list[str], list[list[float]]]:
-    """Labels and numbers of some rows."""
+    """Labels and scores (or probabilities) of some rows."""
     scores = learner.decision_function(X)
     labels = [plain_label(label) for label in labels_of(scores, learner.classes_).tolist()]
     numbers = learner.predict_proba(X) if proba else scores
@@ -103,7 +103,7 @@ def _write_csv(
 
 
 def _harmless(label: str) -> str:
-    """A label that no spreadsheet takes for a formula.
+    """A label that no spreadsheet treats as a formula.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def _harmless(label: str) -> str:
 
 
 def _write_json(target: TextIO, titles: list[str], blocks: Iterator[tuple[list[str], list[list[float]]]]) -> None:
-    """Row by row, so that a long file needs no more memory than a short one."""
+    """Written row by row, so that a long file needs no more memory than a short one."""
     target.write('{"predictions": [')
     rows = 0
     for labels, numbers in blocks:
@@ -137,7 +137,7 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
         return
-    is_device = path.exists() and not path.is_file() and not path.is_dir()  # or a pipe, which takes what comes
+    is_device = path.exists() and not path.is_file() and not path.is_dir()  # or a pipe, which cannot be replaced
     try:
         with path.open("wb") if is_device else replacing(path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", newline="")

@@ -1,4 +1,4 @@
-"""`pocketkernel run`: a file or a pipe through a learner; a record, a model and a report come out."""
+"""`pocketkernel run`: learn a file or a pipe; write a record, a model and a report."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,35 +41,36 @@ def run(
     report: Annotated[bool | None, Parameter(group=RESULTS)] = None,
     json: Annotated[bool, Parameter(group=RESULTS, negative=())] = False,
 ) -> None:
-    """Learn a file or a pipe row by row, each row scored before its label is used.
+    """Learn a file or a pipe row by row; each row is scored before its label is used.
 
-    Writes into a folder: the record of the run (record.json and curve.csv or curve.parquet), the model with how rows
-    are read for it (model.safetensors), and report.html.
+    Writes a folder with the record of the run (record.json and curve.csv or curve.parquet), the model including how to
+    read rows for it (model.safetensors), and report.html.
 
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain, or compressed by gzip, bzip2 or xz.
+        Files, globs, or - for standard input; plain or compressed with gzip, bzip2 or xz.
     learner
         pocket; or one of the paper's: momds, momdh, lkmbooks, raker, multiclassmomds for more than two classes.
     scale
-        Scale each column by the rows before.
+        Scale each column using the rows before.
     permute
-        Put the rows, encoded in the order of the file, in random order by this seed. They must fit in memory.
+        Shuffle the rows with this seed, after encoding them in the order of the file. They must fit in memory.
     rows
-        Stop after so many.
+        Stop after this number of rows.
     block
-        Rows that are learned in one go.
+        Number of rows that are learned at once.
     out
-        Folder of the results. Otherwise named after the first file, such as a9a.run.
+        Folder for the results. By default it is named after the first file, such as a9a.run.
     checkpoint
-        Keep everything after every so many rows: killed at any moment, the same command goes on from there.
+        Save the complete state each time this number of rows has been learned. The run can be interrupted at any time;
+        the same command resumes it.
     force
-        Throw away what another run left in the folder.
+        Discard the results of another run in the folder.
     record_format
-        Of the curve. Parquet if pyarrow is installed, else CSV.
+        Format of the curve. By default Parquet if pyarrow is installed, otherwise CSV.
     report
-        Write report.html. Done if jinja2 is installed.
+        Write report.html. By default only if jinja2 is installed.
     json
         Print the results as one JSON document.
     """
@@ -103,7 +104,7 @@ def run(
         )
         speed = watch.speed(done)
     if not with_report and report is None:
-        console.print("no report.html: it needs jinja2, pip install 'pocketkernel[report]'")
+        console.print("report.html was not written: it needs jinja2, pip install 'pocketkernel[report]'")
     names = [MODEL, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
     names += [REPORT] if with_report else []
     if json:
@@ -114,7 +115,7 @@ def run(
 
 
 def default_folder(files: tuple[str, ...]) -> str:
-    """Folder of a run, named after its first file.
+    """Default folder of a run, named after its first file.
 
     Examples
     --------
@@ -130,7 +131,7 @@ def default_folder(files: tuple[str, ...]) -> str:
 
 
 def command_of(files: tuple[str, ...], learner: str, learning: Learning, reading: Reading, **options: Any) -> str:
-    """A command line that does the same again."""
+    """A command line that repeats the run."""
     chosen = {**vars(learning), **options, **vars(reading)}
     usual = {**vars(Learning()), "scale": "none", "permute": None, "rows": None, "block": BLOCK, **vars(Reading())}
     return command_line(["pocketkernel", "run", *files, "--learner", learner], chosen, usual)
@@ -147,14 +148,14 @@ def _show(done: Run, name: str, speed: float, files: str) -> None:
     console, skipped = out_console(), done.stream.skipped
     console.print(panel(done, name, speed, None))
     if skipped.count:
-        console.print(f"{skipped.count:,} lines cannot be read and were left out:")
+        console.print(f"{skipped.count:,} lines could not be read and were skipped:")
         for fault in skipped.reports:
             console.print(f"  {describe(fault)}", markup=False)
     console.print(plain(files), markup=False)
 
 
 def results(done: Run) -> dict[str, Any]:
-    """What came out of a run, but for times and places."""
+    """The results of a run, except times and paths."""
     progress, model = done.progress, done.model
     assert progress is not None
     return {

@@ -1,4 +1,4 @@
-"""Answers: text for people, one JSON document for programs."""
+"""Output: text for people, one JSON document for programs."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from pocketkernel._text import json_plain, plain
 
 
 class Output:
-    """Standard output, whose errors say that it is it."""
+    """Standard output; its errors name it as the file."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -26,7 +26,7 @@ class Output:
             raise named(error, "standard output") from error
 
     def flush(self) -> None:
-        """Write what is held back."""
+        """Flush the buffer."""
         try:
             self._file.flush()
         except OSError as error:
@@ -37,7 +37,7 @@ class Output:
 
 
 def out() -> Console:
-    """Standard output; what goes into a file or a pipe has long lines rather than broken ones."""
+    """Standard output; lines are not wrapped in a file or a pipe."""
     console = Console(highlight=False, soft_wrap=True)
     return console if console.is_terminal else Console(highlight=False, soft_wrap=True, width=200)
 
@@ -53,17 +53,17 @@ def print_json(document: Any) -> None:
 
 
 def say(text: object, end: str = "\n") -> None:
-    """Print text for people; what came from a file cannot steer the terminal."""
+    """Print text for people, without control characters that come from a file."""
     print(plain(str(text)), end=end)
 
 
 def escape(text: str) -> str:
-    """Text from a file for rich: neither markup nor anything that a terminal would obey."""
+    """Text from a file for rich, without markup and control characters."""
     return _escape_markup(plain(text, kept=""))
 
 
 def finite(value: Any) -> Any:
-    """The same without numbers that JSON does not have."""
+    """The same without NaN and infinities, which JSON does not have."""
     if isinstance(value, dict):
         return {str(key): finite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""What a run shows while it is under way: a panel that is redrawn on a terminal, else a line now and then."""
+"""The progress of a run: a panel that is redrawn on a terminal, otherwise a line from time to time."""
 
 from time import perf_counter
 from types import TracebackType
@@ -21,7 +21,7 @@ SAY = 10.0
 
 
 class Watch:
-    """Follows a run on standard error."""
+    """Shows the progress of a run on standard error."""
 
     def __init__(self, console: Console, title: str) -> None:
         self.console, self.title = console, title
@@ -41,11 +41,11 @@ class Watch:
             self.live.stop()
 
     def begun(self, run: Run) -> None:
-        """A run begins, or goes on."""
+        """A run starts, or resumes."""
         self.began = self.shown = perf_counter()
         if run.progress is not None:
             self.rows_before = run.progress.rows
-            self.console.print(f"going on after row {run.progress.rows:,}")
+            self.console.print(f"resuming after row {run.progress.rows:,}")
 
     def step(self, run: Run) -> None:
         """A block has been learned."""
@@ -60,23 +60,23 @@ class Watch:
             self.console.print(line(run.progress, self.speed(run), self.left(run), run.model))
 
     def speed(self, run: Run) -> float:
-        """Rows per second, with everything that a row takes."""
+        """Rows per second, including reading and recording."""
         assert run.progress is not None
         return (run.progress.rows - self.rows_before) / max(perf_counter() - self.began, 1e-9)
 
     def left(self, run: Run) -> float | None:
-        """Seconds to the end, if that can be told."""
+        """Seconds until the end, if known."""
         share = share_of(run)
         elapsed = perf_counter() - self.began
         if not share:
             return None
         assert run.progress is not None
-        skipped = self.rows_before / run.progress.rows * share  # what was done before this process began
+        skipped = self.rows_before / run.progress.rows * share  # what was done before this process started
         return elapsed * (1 - share) / max(share - skipped, 1e-9)
 
 
 def share_of(run: Run) -> float | None:
-    """How much of the stream is done, from 0 to 1, if that can be told."""
+    """Fraction of the stream that is done, if known."""
     assert run.progress is not None
     if run.total:
         return min(1.0, run.progress.rows / run.total)
@@ -86,7 +86,7 @@ def share_of(run: Run) -> float | None:
 
 
 def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
-    """Everything about a run, within 80 columns."""
+    """The panel of a run, within 80 columns."""
     progress, model = run.progress, run.model
     assert progress is not None
     share = share_of(run)
@@ -105,16 +105,16 @@ def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
     for name, weight in zip(kernel_names(model), model.kernel_weights_, strict=True):
         grid.add_row(f"  {name}", bar(weight), f"{weight:.3f}")
     if run.stream.skipped.count:
-        grid.add_row("left out", "lines that cannot be read", f"{run.stream.skipped.count:,}")
+        grid.add_row("skipped", "lines that cannot be read", f"{run.stream.skipped.count:,}")
     return Panel(grid, title=f"[bold]{type(model).__name__}[/] | {escape(title)}", title_align="left", width=78)
 
 
 def line(progress: Progress, speed: float, left: float | None, model: Any) -> str:
-    """Say the same in a few words."""
+    """The same as one line."""
     rest = "" if left is None else f"  about {_time(left)} left"
     return (
         f"{progress.rows:>12,} rows  {progress.mistake_rate:>6.2%} mistakes"
-        f"  {progress.window_mistake_rate:>6.2%} lately  {speed:>9,.0f} rows/s  {model.nbytes:,} bytes{rest}"
+        f"  {progress.window_mistake_rate:>6.2%} recently  {speed:>9,.0f} rows/s  {model.nbytes:,} bytes{rest}"
     )
 
 
@@ -143,12 +143,12 @@ def figures_of(model: Any) -> dict[str, Any]:
 
 
 def promised_bytes(model: Any) -> int:
-    """Bytes that the model may take: what was asked for, or else what its budget takes."""
+    """Bytes that the model may use: the memory that was requested, or the size of its budget."""
     return model.nbytes if model.memory is None else parse_bytes(model.memory)
 
 
 def bar(share: float) -> ProgressBar:
-    """A bar for a share from 0 to 1."""
+    """A bar for a fraction from 0 to 1."""
     return ProgressBar(total=1.0, completed=float(share))
 
 

@@ -12,9 +12,9 @@ READER = "pocketkernel reader"
 
 
 def ahead(blocks: Iterator[Block], depth: int = 2) -> Generator[Block, None, None]:
-    """The same blocks, read by a thread of its own while the learner, which leaves Python alone, works on the last.
+    """The same blocks, read by a separate thread while the learner, which releases the GIL, works on the last one.
 
-    The iterator is used in that thread alone. At most `depth` blocks wait.
+    The iterator is used only in that thread. At most `depth` blocks wait.
     """
     queue: Queue[Block | BaseException | None] = Queue(depth)
     stop = Event()

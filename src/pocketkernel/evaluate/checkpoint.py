@@ -1,7 +1,7 @@
-"""Everything that a run has learned after some block, as a model file. A run that goes on from it gives the same bits.
+"""The complete state of a run after some block, as a model file. A run that is resumed from it gives the same bits.
 
-The section `progress` says how far the run has come; arrays hold its curve and what its scaler has learned. The
-encoding is not kept: the stream reads and encodes the rows that it leaves out, and learns it again.
+The section `progress` has the progress of the run; arrays hold its curve and the state of its scaler. The encoding is
+not saved: when a run is resumed, the stream reads and encodes the earlier rows again.
 """
 
 import os
@@ -42,7 +42,7 @@ def to_bytes(run: Run, fingerprint: str) -> bytes:
 
 
 def restore(run: Run, path: str | os.PathLike[str], fingerprint: str) -> None:
-    """Let a run that has not begun go on from a checkpoint. RunError if it cannot."""
+    """Resume a run that has not started from a checkpoint. RunError if that is not possible."""
     try:
         contents = read(path)
         given = Fields(contents.sections.get(SECTION), SECTION)
@@ -51,11 +51,11 @@ def restore(run: Run, path: str | os.PathLike[str], fingerprint: str) -> None:
             _restore(run, contents, given)
     except ModelFileError as error:
         reason = str(error).removesuffix(".")
-        raise RunError(f"{path}: the checkpoint is damaged ({reason}): begin again with force.") from None
+        raise RunError(f"{path}: the checkpoint is damaged ({reason}): start again with force.") from None
     if not same:
         raise RunError(
-            f"{path}: the checkpoint is of a run with other options, files or another version: repeat that command to "
-            "go on, or begin again with force."
+            f"{path}: the checkpoint belongs to a run with other options, files or another version: repeat that "
+            "command to resume it, or start again with force."
         )
 
 

@@ -1,4 +1,4 @@
-"""How a run went, as columns of numbers, in memory and as CSV or Parquet to the last bit."""
+"""The curve of a run: columns of numbers, in memory and as CSV or Parquet without rounding."""
 
 import csv
 import io
@@ -33,18 +33,18 @@ _WEIGHT = "weight: "  # before a kernel's name, in the header
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """How a run went: columns of equal length, one entry per point. Everything counts from the start.
+    """The curve of a run: columns of equal length, one entry per point. All numbers count from the start.
 
     Attributes
     ----------
     rows, mistakes : arrays of int64
         `rows` increases.
     loss : array of float64
-        Cumulative; NaN where the model does not tell.
+        Cumulative; NaN where the model does not report it.
     seconds : array of float64
         Time spent in the model.
     nbytes : array of int64
-        Bytes that the model takes; 0 where it does not tell.
+        Bytes of the model; 0 where it does not report them.
     stored : array of float64
         Rows in the buffer; the mean over the kernels if each has its own.
     additions, proxies, removals : arrays of int64
@@ -132,7 +132,7 @@ def to_bytes(curve: Curve, format: str) -> bytes:
 
 
 def from_bytes(data: bytes, format: str, points: int, kernels: tuple[str, ...]) -> Curve:
-    """The curve of so many points that a file holds. ValueError for whatever is wrong with it."""
+    """The curve in a file, which must have this number of points. ValueError if anything is wrong."""
     try:
         curve = (_of_parquet if format == "parquet" else _of_csv)(data, points, kernels)
     except (KeyError, IndexError, TypeError, OverflowError, OSError, csv.Error) as error:
@@ -175,7 +175,7 @@ def _to_parquet(curve: Curve) -> bytes:
 def _of_parquet(data: bytes, points: int, kernels: tuple[str, ...]) -> Curve:
     parquet = optional("pyarrow.parquet", "Parquet", "files")
     file = parquet.ParquetFile(io.BytesIO(data))
-    if file.metadata.num_rows != points:  # before anything is made of so many
+    if file.metadata.num_rows != points:  # checked before memory is allocated
         raise ValueError(f"it has {file.metadata.num_rows} points, not {points}")
     table = file.read()
     if table.column_names != _header(kernels):

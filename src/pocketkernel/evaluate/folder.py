@@ -1,9 +1,9 @@
 """A run into a folder, which can be interrupted at any time and resumed.
 
-The folder has `record.json` and `curve.csv` (or `.parquet`), and `model.safetensors`, which also tells how rows were
-encoded and scaled. While the run is under way it may have `checkpoint.safetensors`: everything that the run has learned
-after some block, replaced in one step. A run that goes on from there does what it would have done without the
-interruption, bit by bit; only the seconds are others, and `resumed_at` in the settings says after which rows.
+The folder has `record.json` and `curve.csv` (or `.parquet`), and `model.safetensors`, which also contains how rows were
+encoded and scaled. An unfinished run may have `checkpoint.safetensors`, its complete state after some block, which is
+replaced atomically. A resumed run gives the same bits as an uninterrupted one; only the seconds differ, and
+`resumed_at` in the settings has the row counts at which it was resumed.
 """
 
 import os
@@ -32,26 +32,26 @@ def run_job(
     step: Callable[[Run], None] | None = None,
     finished: Callable[[Run], None] | None = None,
 ) -> Run:
-    """Do a run and write what comes of it into a folder.
+    """Do a run and write its results into a folder.
 
     Parameters
     ----------
     job : Job
         What to do.
     folder : path
-        Where to; made if need be. A finished run in it that was a different one is an error, and so is a run that
-        another process is doing there.
+        Created if necessary. It is an error if it contains a different finished run, or if another process is running
+        there.
     checkpoint : int, default=None
-        Write a checkpoint after every so many rows, rounded up to whole blocks. A checkpoint that is already there is
-        gone on from; one of a different run is an error.
+        Write a checkpoint each time this number of rows has been learned, rounded up to whole blocks. If there is a
+        checkpoint of this run, it is resumed; one of a different run is an error.
     force : bool, default=False
-        Throw away a different run or its checkpoint.
+        Discard a different run or its checkpoint.
     record_format : {"csv", "parquet"}, default="csv"
-        Of the curve.
+        Format of the curve.
     command : str, default=""
-        A command line that does it again, for the record.
+        A command line that repeats the run, for the record.
     begun, step, finished : callables, default=None
-        Called with the run when it begins, after every block, and when everything is written.
+        Called with the run when it starts, after every block, and when everything is written.
 
     Returns
     -------
@@ -59,10 +59,10 @@ def run_job(
     """
     folder = Path(folder)
     if checkpoint is not None and checkpoint < 1:
-        raise ValueError(f"checkpoint={checkpoint} is too small: use a number of rows from 1 up.")
+        raise ValueError(f"checkpoint={checkpoint} is too small: use a positive number of rows.")
     if checkpoint is not None and not job.repeatable():
         raise ValueError(
-            "checkpoint: standard input and pipes cannot be read again, so the run could not go on: give a file."
+            "checkpoint: standard input and pipes cannot be read again, so the run could not be resumed: use a file."
         )
     fingerprint = job.fingerprint()
     made = not folder.exists()
@@ -119,7 +119,7 @@ def _after(run: Run, every: int | None) -> int | None:
 
 
 def _check_folder(folder: Path, job: Job, fingerprint: str, force: bool) -> None:
-    """Leave a finished run alone unless it is the same, or may be thrown away."""
+    """Refuse to replace a finished run unless it is the same or may be discarded."""
     _sweep(folder)
     if force:
         return
@@ -128,14 +128,12 @@ def _check_folder(folder: Path, job: Job, fingerprint: str, force: bool) -> None
     except RecordError as error:
         if not (folder / RECORD).exists():
             return
-        raise RunError(f"{error} Give another folder, or begin again with force.") from None
+        raise RunError(f"{error} Use another folder, or start again with force.") from None
     if settings.get("fingerprint") != fingerprint:
-        raise RunError(
-            f"{folder} holds a finished run that was a different one: give another folder, or begin again with force."
-        )
+        raise RunError(f"{folder} contains a different finished run: use another folder, or start again with force.")
     if not job.repeatable():
         raise RunError(
-            f"{folder} holds a finished run, and a pipe may bring other rows: give another folder, or begin again "
+            f"{folder} contains a finished run, and a pipe may have other rows: use another folder, or start again "
             "with force."
         )
 

@@ -1,4 +1,4 @@
-"""A run as it is asked for, in plain values."""
+"""The description of a run, in plain values."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from pocketkernel.stream.files import STDIN, Source, find, standard_input
 
 
 def learner_class(name: str) -> Any:
-    """The class of a learner by its name, in small or capital letters, with or without hyphens and "classifier".
+    """The class of a learner by its name, case-insensitive, with or without hyphens and "classifier".
 
     Examples
     --------
@@ -24,7 +24,11 @@ def learner_class(name: str) -> Any:
     ('MOMDS', 'PocketClassifier')
     """
     plain = name.lower().replace("-", "").replace("_", "").removesuffix("classifier")
-    known = {each.lower().removesuffix("classifier"): each for each in learners.__all__}
+    known = {
+        each.lower().removesuffix("classifier"): each
+        for each in learners.__all__
+        if issubclass(getattr(learners, each), learners.OnlineKernelClassifier)
+    }
     if plain not in known:
         raise ValueError(f"learner={name!r} is unknown: use one of {', '.join(sorted(known))}.")
     return getattr(learners, known[plain])
@@ -36,30 +40,30 @@ def make_learner(name: str, parameters: Mapping[str, Any]) -> Any:
     known = class_._get_param_names()
     for parameter in parameters:
         if parameter not in known:
-            raise ValueError(f"{parameter} is no parameter of {class_.__name__}, which has {', '.join(known)}.")
+            raise ValueError(f"{parameter} is not a parameter of {class_.__name__}: choose from {', '.join(known)}.")
     return class_(**parameters)
 
 
 @dataclass
 class Job:
-    r"""A run as it is asked for.
+    r"""The description of a run.
 
     Parameters
     ----------
     source : path, glob, list of paths, "-" or binary file
         What to read.
     learner : str, default="pocket"
-        Name of a learner, in small or capital letters.
+        Name of a learner, case-insensitive.
     parameters : dict
-        Of its constructor.
+        Parameters of its constructor.
     reading : dict
-        Of `open_stream`, but for source and block.
+        Options of `open_stream`, except source and block.
     scale : {None, "standard", "minmax", "maxabs"}, default=None
-        How to scale, each row by those before it.
+        How to scale each row, using the rows before it.
     permute : int, default=None
         Seed of a permutation, for files that fit in memory.
     rows : int, default=None
-        Stop after so many.
+        Stop after this number of rows.
     block : int, default=4096
         Rows per block.
 
@@ -96,7 +100,7 @@ class Job:
         return bool(self._paths())
 
     def fingerprint(self) -> str:
-        """A text that two runs have in common only if they give the same results."""
+        """A text that is the same for two runs only if they give the same results."""
         files: list[Any] = [
             [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in self._paths()
         ]
@@ -120,7 +124,7 @@ class Job:
             raise ValueError(f"scale={self.scale!r} is unknown: use one of {', '.join(SCALERS)}.")
         for name, number, least in (("rows", self.rows, 1), ("permute", self.permute, 0)):
             if number is not None and number < least:
-                raise ValueError(f"{name}={number} is too small: use a whole number from {least} up.")
+                raise ValueError(f"{name}={number} is too small: use an integer of at least {least}.")
         source: Source = self.source
         if source == STDIN:
             # Not through Python's buffer: a thread that waits for it would hold its lock when the program is to end.

@@ -16,12 +16,12 @@ LOCK = ".lock"
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder. The lock ends with the process that holds it, however that ends.
+    """Prevent other runs in a folder. The lock is released when the process that holds it ends, for any reason.
 
     Raises
     ------
     RunError
-        Another run holds it; says which process that is.
+        Another run holds it; the message names the process.
     """
     path = folder / LOCK
     while True:
@@ -29,7 +29,7 @@ def locked(folder: Path) -> Iterator[None]:
         if not _lock(file):
             with file:
                 raise RunError(
-                    f"{folder} is in use by another run{_holder(file)}: wait until it ends, or give another folder."
+                    f"{folder} is in use by another run{_holder(file)}: wait until it ends, or use another folder."
                 )
         if _is_at(file, path):
             break

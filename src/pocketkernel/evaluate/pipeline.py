@@ -1,6 +1,6 @@
-"""What a model needs besides itself to read further files: how rows were encoded and scaled.
+"""What a model needs to read further files: how rows were encoded and scaled.
 
-It is kept in the model file, under the same checksum.
+It is stored in the model file, under the same checksum.
 """
 
 import os
@@ -61,7 +61,7 @@ class Pipeline:
         return None if self.encoding is None else Encoding.from_dict(self.encoding).feature_names
 
     def open(self, source: Source, *, block: int = 4096, **reading: Any) -> Stream:
-        """Open further files, with or without labels, as those that the model has learned.
+        """Open further files, with or without labels, in the same way as those that the model has learned.
 
         Parameters
         ----------
@@ -135,8 +135,8 @@ def ready(block: Block, scaler: Scaler) -> Any:
         return block.X
     if len(block) * block.X.shape[1] > MOST_DENSE:
         raise ValueError(
-            f"{scaler.kind!r} needs dense rows, and blocks of {len(block):,} rows of {block.X.shape[1]:,} columns are "
-            "too large: scale by 'maxabs', which keeps zeros, or use smaller blocks."
+            f"{scaler.kind!r} needs dense rows, but blocks of {len(block):,} rows of {block.X.shape[1]:,} columns are "
+            "too large: use 'maxabs', which keeps zeros, or smaller blocks."
         )
     return block.X.toarray()
 
@@ -153,7 +153,7 @@ def load_with_pipeline(path: str | os.PathLike[str]) -> tuple[Any, Pipeline | No
     path = Path(path)
     file = path / MODEL if path.is_dir() else path
     if not file.exists():
-        what = f"holds no {MODEL}: it is no folder of a finished run" if path.is_dir() else "does not exist"
+        what = f"has no {MODEL}: it is not the folder of a finished run" if path.is_dir() else "does not exist"
         raise FileNotFoundError(f"{path} {what}.")
     with naming(file):
         contents = read(file)

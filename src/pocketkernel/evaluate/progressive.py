@@ -23,7 +23,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """How a model has done so far.
+    """The results of a model so far.
 
     Attributes
     ----------
@@ -61,14 +61,14 @@ class Progress:
 
 
 def progressive(model: Model, X: Any, y: Any, *, block: int = 1000, classes: Any = None) -> Iterator[Progress]:
-    """Feed a stream to a model, block by block, and tell after each block how it has done.
+    """Feed a stream to a model, block by block, and yield the results so far after each block.
 
-    The size of the blocks changes nothing but how often there is something to tell.
+    The size of the blocks only determines how often results are yielded.
 
     Parameters
     ----------
     model : object with predict_then_learn(X, y, classes)
-        It goes on from what it has learned before.
+        It continues from what it has learned before.
     X : array or CSR matrix of shape (n, d)
         The rows, in order.
     y : array of shape (n,)
@@ -76,7 +76,7 @@ def progressive(model: Model, X: Any, y: Any, *, block: int = 1000, classes: Any
     block : int, default=1000
         Rows per block, at least 1; the last block may be shorter.
     classes : array of all labels, default=None
-        None stands for the labels in y.
+        None means the labels in y.
 
     Yields
     ------
@@ -98,7 +98,7 @@ def progressive(model: Model, X: Any, y: Any, *, block: int = 1000, classes: Any
     if X.shape[0] != len(y):
         raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: give one label per row.")
     if block < 1:
-        raise ValueError(f"block={block} is too small: use a whole number from 1 up.")
+        raise ValueError(f"block={block} is too small: use a positive integer.")
     parts = (slice(start, start + block) for start in range(0, len(y), block))
     yield from follow(model, ((X[part], y[part]) for part in parts), y if classes is None else classes)
 
@@ -106,18 +106,18 @@ def progressive(model: Model, X: Any, y: Any, *, block: int = 1000, classes: Any
 def follow(
     model: Model, blocks: Iterable[tuple[Any, Any]], classes: Any, *, after: Progress | None = None
 ) -> Iterator[Progress]:
-    """Do the same for a stream that comes in blocks.
+    """The same for a stream of blocks.
 
     Parameters
     ----------
     model : object with predict_then_learn(X, y, classes)
-        It goes on from what it has learned before.
+        It continues from what it has learned before.
     blocks : iterable of (X, y)
         Rows and labels.
     classes : array of all labels
-        Repetitions do no harm.
+        May contain repetitions.
     after : Progress, default=None
-        Where to go on counting, if the model has already learned a part of the stream.
+        Results to continue from, if the model has already learned a part of the stream.
     """
     labels = np.unique(np.asarray(classes))
     rows, mistakes, seconds = (after.rows, after.mistakes, after.seconds) if after else (0, 0, 0.0)

@@ -1,7 +1,7 @@
-"""What a run leaves behind: its settings and its curve.
+"""The record of a run: its settings and its curve.
 
-A record is a folder of two files. `record.json` holds the settings, the names of the kernels and the checksum of the
-other file, `curve.parquet` or `curve.csv`, which has one line per point and both kinds of number to the last bit.
+A record is a folder of two files. `record.json` has the settings, the names of the kernels and the checksum of the
+other file, `curve.parquet` or `curve.csv`, which has one line per point, without rounding.
 """
 
 import hashlib
@@ -28,19 +28,19 @@ MOST_BYTES = 2**28
 
 
 class RecordError(ValueError):
-    """A folder that holds no record, or a damaged one."""
+    """A folder without a record, or with a damaged one."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """A run: how it was set up and how it went.
+    """A run: its settings and its curve.
 
     Parameters
     ----------
     settings : dict
-        What JSON can hold, such as `settings_of` makes.
+        Values that JSON can represent, for example from `settings_of`.
     curve : Curve
-        Such as a `Recorder` makes.
+        For example from a `Recorder`.
 
     Examples
     --------
@@ -74,14 +74,14 @@ class Record:
             raise ValueError("settings change when written as JSON: use lists for tuples and strings for keys.")
 
     def write(self, folder: str | os.PathLike[str], format: str = "parquet") -> None:
-        """Write the record into a folder, which is made if need be; a record there is replaced.
+        """Write the record into a folder, which is created if necessary; an existing record is replaced.
 
         Parameters
         ----------
         folder : path
-            Where to.
+            The folder.
         format : {"parquet", "csv"}, default="parquet"
-            Of the curve. Parquet needs pyarrow.
+            Format of the curve. Parquet needs pyarrow.
         """
         if format not in FORMATS:
             raise ValueError(f"format={format!r} is unknown: use one of {', '.join(map(repr, FORMATS))}.")
@@ -146,14 +146,14 @@ def _read(folder: Path) -> dict[str, Any]:
     try:
         about = parse(read_file(path, MOST_BYTES).decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        raise RecordError(f"{folder} holds no record: there is no {RECORD} in it.") from None
+        raise RecordError(f"{folder} does not contain a record: there is no {RECORD} in it.") from None
     except ValueError as error:
         raise RecordError(f"{path} is damaged: it is not valid JSON ({error}).") from None
     if not isinstance(about, dict) or about.get("kind") != KIND:
-        raise RecordError(f"{path} is no record of a run: it does not say kind={KIND!r}.")
+        raise RecordError(f"{path} is not the record of a run: it does not have kind={KIND!r}.")
     if about.get("version") != VERSION:
         raise RecordError(
-            f"{path} has version {reprlib.repr(about.get('version'))}, and this program reads version {VERSION}: use "
+            f"{path} has version {reprlib.repr(about.get('version'))}, but this program reads version {VERSION}: use "
             "the version of pocketkernel that wrote it."
         )
     for name in ("curve", "settings"):

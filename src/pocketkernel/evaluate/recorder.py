@@ -13,7 +13,7 @@ from pocketkernel.model_file import ModelFileError
 
 
 class Recorder:
-    """Follows a run and keeps its curve, in bounded memory however long the run is.
+    """Follows a run and keeps its curve, in bounded memory for runs of any length.
 
     When there are more than `limit` points, every second one is dropped and from then on only every second report is
     kept, and so on: the points stay evenly spread. The latest report is always the last point.
@@ -21,7 +21,7 @@ class Recorder:
     Parameters
     ----------
     limit : int, default=2000
-        Most points that are kept besides the last, an even number from 2 up.
+        Maximum number of points in addition to the last, an even number of at least 2.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Recorder:
 
     def __init__(self, *, limit: int = 2000) -> None:
         if limit < 2 or limit % 2:
-            raise ValueError(f"limit={limit} does not halve: use an even number from 2 up.")
+            raise ValueError(f"limit={limit} cannot be halved: use an even number of at least 2.")
         self._limit = limit
         self._interval = 1
         self._reports = 0
@@ -45,12 +45,12 @@ class Recorder:
         self._last: tuple[Any, ...] | None = None  # the latest report, if it is not among the points
 
     def add(self, model: Any, progress: Progress) -> None:
-        """Note how the model is doing.
+        """Record the state of the model.
 
         Parameters
         ----------
         model : object
-            Asked for `diagnostics_`, `kernel_weights_` and `nbytes`; those it lacks are left open.
+            Its `diagnostics_`, `kernel_weights_` and `nbytes` are recorded if it has them.
         progress : Progress
             After the model's latest block.
         """
@@ -58,7 +58,7 @@ class Recorder:
         if progress.rows <= newest[0]:
             raise ValueError(
                 f"progress is at row {progress.rows} but the curve is at row {newest[0]}: a recorder follows one run; "
-                "restore its state, too, when a run goes on."
+                "restore its state, too, when a run is resumed."
             )
         weights = np.asarray(getattr(model, "kernel_weights_", ()), dtype=np.float64)
         if self._kernels is None:
@@ -100,7 +100,7 @@ class Recorder:
         return curve_of([np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)], kernels)
 
     def state(self) -> dict[str, Any]:
-        """Everything, as arrays, whole numbers and the kernels' names: `Recorder.restore` goes on from it exactly."""
+        """The complete state as arrays, integers and kernel names, for `Recorder.restore`."""
         curve = self.curve()
         return {
             "limit": self._limit,
@@ -113,7 +113,7 @@ class Recorder:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
-        """Make a recorder that goes on where the one with this state was; ModelFileError if it cannot have had it."""
+        """Make a recorder that continues from this state; ModelFileError if the state is impossible."""
         arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
         given = Fields({name: value for name, value in state.items() if name not in arrays}, "recorder")
         self = cls(limit=given.take("limit", lambda value: is_count(value) and value >= 2 and value % 2 == 0))

@@ -21,7 +21,7 @@ from pocketkernel.stream.errors import StreamError
 
 
 class RunError(ValueError):
-    """A folder that holds something else than this run, or a checkpoint that cannot be used."""
+    """A folder that contains something other than this run, or a checkpoint that cannot be used."""
 
 
 class Run:
@@ -49,7 +49,7 @@ class Run:
             self.classes = np.unique(np.array(stream.classes))
 
     def steps(self) -> Iterator[Progress]:
-        """Go through the stream, from where the run is; answers after every block."""
+        """Go through the stream, from where the run is; yields after every block."""
         with closing(ahead(self._blocks(self.progress.rows if self.progress else 0))) as blocks:
             yield from self._learn(blocks)
 
@@ -149,7 +149,7 @@ class Run:
         if len(self.classes) > 2 and not self.model._multiclass:
             shown = ", ".join(map(plain_label, self.classes[:5])) + (" ..." if len(self.classes) > 5 else "")
             raise ValueError(
-                f"{type(self.model).__name__} tells two classes apart, and there are {len(self.classes)}: {shown}; "
+                f"{type(self.model).__name__} supports only two classes, but there are {len(self.classes)}: {shown}; "
                 "use learner=pocket or multiclassmomds."
             )
 
@@ -161,7 +161,7 @@ class Run:
             self.total = self._count()
         if self.total is None:
             raise ValueError(
-                f"{type(self.model).__name__} must know how many rows a pipe will have: give horizon=N, or rows=N."
+                f"{type(self.model).__name__} needs the number of rows of a pipe in advance: give horizon=N, or rows=N."
             )
         self.model.horizon = self.total
 

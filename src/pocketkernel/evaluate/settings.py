@@ -1,4 +1,4 @@
-"""What a record says about how a run was set up."""
+"""The settings of a run in its record."""
 
 import math
 import platform
@@ -16,22 +16,22 @@ from pocketkernel.memory import parse_bytes
 def settings_of(
     model: Any, *, name: str | None = None, source: str = "", seed: int | None = None, command: str = "", **more: Any
 ) -> dict[str, Any]:
-    """Settings of a run, as JSON can hold them.
+    """Settings of a run, in a form that JSON can represent.
 
     Parameters
     ----------
     model : object
-        What ran; its parameters, classes, feature count and budget are asked for as scikit-learn names them.
+        The model; its parameters, classes, feature count and budget are read by their scikit-learn names.
     name : str, default=None
-        What to call it; runs of the same name are repetitions. None stands for its class.
+        Display name; runs of the same name are repetitions. None means the name of its class.
     source : str, default=""
         Where the rows came from.
     seed : int, default=None
         Of the permutation or the stream.
     command : str, default=""
-        A command line that does it again.
+        A command line that repeats the run.
     **more
-        Anything else worth keeping. What JSON cannot hold is kept as its `repr`.
+        Any other settings. Values that JSON cannot represent are stored as their `repr`.
 
     Examples
     --------

@@ -139,7 +139,7 @@ def permute(blocks: Iterable[Block], seed: int, *, block: int = 1000) -> Iterato
     seed : int
         Of `permutation`.
     block : int, default=1000
-        Rows per block given out.
+        Rows per block that is returned.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""The learners: the one to begin with, the paper's two, and its baselines.
+"""The learners: PocketClassifier and PocketRegressor, the paper's two, and its baselines.
 
-`__all__` names the learners. What else is here serves the rest of the package.
+`__all__` lists the learners. Everything else here is used by the rest of the package.
 """
 
 import reprlib
@@ -14,6 +14,7 @@ from pocketkernel.learners._embedding import recipe_of as recipe_of
 from pocketkernel.learners._embedding import room_for_scores as room_for_scores
 from pocketkernel.learners._labels import check_labels as check_labels
 from pocketkernel.learners._labels import is_sequence_of_labels as is_sequence_of_labels
+from pocketkernel.learners._learner import OnlineLearner as OnlineLearner
 from pocketkernel.learners._persistent import plausible as plausible
 from pocketkernel.learners._plan import Plan as Plan
 from pocketkernel.learners._rows import checked_weights as checked_weights
@@ -22,16 +23,17 @@ from pocketkernel.learners.m_omd_h import MOMDH
 from pocketkernel.learners.m_omd_s import MOMDS
 from pocketkernel.learners.multiclass_m_omd_s import MulticlassMOMDS
 from pocketkernel.learners.pocket_classifier import PocketClassifier
+from pocketkernel.learners.pocket_regressor import PocketRegressor
 from pocketkernel.learners.raker import Raker
 from pocketkernel.model_file import Contents, ModelFileError
 
-__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", "Raker"]
+__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", "PocketRegressor", "Raker"]
 
 
-def restored(contents: Contents) -> tuple[OnlineKernelClassifier, dict[str, Any]]:
-    """The learner that a model file holds, and the JSON of the adapter that saved it."""
+def restored(contents: Contents) -> tuple[OnlineLearner, dict[str, Any]]:
+    """The learner in a model file, and the JSON of the adapter that saved it."""
     name = contents.model.get("estimator")
     if name not in __all__:
-        raise ModelFileError(f"the model file holds an unknown estimator, {reprlib.repr(name)}.")
-    class_: type[OnlineKernelClassifier] = globals()[name]
+        raise ModelFileError(f"the model file contains an unknown estimator, {reprlib.repr(name)}.")
+    class_: type[OnlineLearner] = globals()[name]
     return class_._restored(contents)

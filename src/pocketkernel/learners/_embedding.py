@@ -3,31 +3,31 @@
 from typing import Any
 
 from pocketkernel import _core
-from pocketkernel.learners._base import OnlineKernelClassifier, Scores
+from pocketkernel.learners._learner import OnlineLearner, Scores
 from pocketkernel.learners._recipe import Recipe
 from pocketkernel.model_file import Contents
 
 
-def core_of(learner: OnlineKernelClassifier) -> _core.Learner:
-    """The compiled learner: it takes arrays as they are, and answers with a status instead of an error."""
+def core_of(learner: OnlineLearner) -> _core.Learner:
+    """The compiled learner: it takes arrays without conversion, and returns a status instead of raising an error."""
     return learner._core
 
 
-def recipe_of(learner: OnlineKernelClassifier) -> Recipe:
+def recipe_of(learner: OnlineLearner) -> Recipe:
     """What the learner was built from: its parameters as they were chosen, such as U where `norm_bound` is None."""
     return learner._recipe
 
 
-def raw_scores(learner: OnlineKernelClassifier, X: Any) -> Scores:
+def raw_scores(learner: OnlineLearner, X: Any) -> Scores:
     """Scores as the compiled learner gives them: of a multiclass learner, one per class, even if there are two."""
     return learner._scores(X)
 
 
-def room_for_scores(learner: OnlineKernelClassifier, rows: int) -> Scores:
+def room_for_scores(learner: OnlineLearner, rows: int) -> Scores:
     """An array that such scores fit into."""
     return learner._room_for_scores(rows)
 
 
-def contents_of(learner: OnlineKernelClassifier, extra: dict[str, Any] | None = None) -> Contents:
+def contents_of(learner: OnlineLearner, extra: dict[str, Any] | None = None) -> Contents:
     """What a model file of the learner holds, for those who add to it; `extra` is the JSON of an adapter."""
     return learner._contents(extra or {})

@@ -57,7 +57,7 @@ class Coding:
     def unknown(self, label: Any) -> ValueError:
         """The error about a label that is none of the classes."""
         label = label.item() if isinstance(label, np.generic) else label
-        return ValueError(f"y has the label {label!r}, which is none of the classes {self.classes.tolist()}.")
+        return ValueError(f"y has the label {label!r}, which is not one of the classes {self.classes.tolist()}.")
 
 
 def checked_classes(classes: Any) -> Array:
@@ -82,7 +82,7 @@ def check_labels(y: Any, name: str = "y") -> Array:
             y = np.array(given, dtype=object)  # NumPy would make text of numbers, and "nan" of NaN
     refuse_odd_numbers(name, y)
     if y.dtype.kind == "c":
-        raise ValueError(f"{name} holds complex numbers: labels are real numbers, or text.")
+        raise ValueError(f"{name} has complex numbers: use real numbers or text as labels.")
     labels: Array = column_or_1d(y, warn=True)
     if labels.dtype == object:
         _check_objects(labels.tolist(), name)
@@ -95,11 +95,11 @@ def _check_objects(labels: list[Any], name: str) -> None:
             raise ValueError(_no_label(name, row, label))
         if isinstance(label, Iterable) and not isinstance(label, str | bytes):
             kind = type(label).__name__
-            raise ValueError(f"{name} has a {kind} in row {row}, not a label: give one label per row.")
+            raise ValueError(f"{name} has a {kind} in row {row}, not a label: use one label per row.")
     kinds = {Number if isinstance(label, Number) else type(label) for label in labels}
     if len(kinds) > 1:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise ValueError(f"{name} holds labels that are not of one type ({names}): use numbers, or strings.")
+        raise ValueError(f"{name} has labels of different types ({names}): use only numbers or only strings.")
 
 
 def is_sequence_of_labels(y: Any) -> bool:
@@ -114,7 +114,7 @@ def is_sequence_of_labels(y: Any) -> bool:
 
 
 def _no_label(name: str, row: int, found: Any) -> str:
-    return f"{name} has no label in row {row}, but {found}: drop such rows before they reach the learner."
+    return f"{name} has no label in row {row}, but {found}: drop such rows first."
 
 
 def _is_missing(label: Any) -> bool:
@@ -130,7 +130,7 @@ def _from_series(y: Any, name: str) -> Any:
     refuse_lazy(name, series)
     if isinstance(series, nw.DataFrame):
         if series.shape[1] != 1:
-            raise ValueError(f"{name} is a frame of {series.shape[1]} columns: give only the column of the labels.")
+            raise ValueError(f"{name} is a frame of {series.shape[1]} columns: pass only the label column.")
         series = next(series.iter_columns())
     if not isinstance(series, nw.Series):
         return y

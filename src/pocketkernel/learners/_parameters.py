@@ -27,6 +27,7 @@ class Parameters(Persistent):
 
     _loss: ClassVar[str] = "logistic"  # of a learner that has no such parameter
     _kernels: ClassVar[tuple[Kernel, ...] | None] = None  # likewise
+    _is_regressor: ClassVar[bool] = False  # whether it is planned for outputs, else for classes
     _budget_name: ClassVar[str] = "budget"
     _smallest_budget: ClassVar[int] = 1
 
@@ -46,13 +47,13 @@ class Parameters(Persistent):
         storage = getattr(self, "storage", None)
         recipe = Recipe(
             learner=self._learner,
-            doubles=_one_of("dtype", self.dtype, ("float32", "float64")) == "float64",
+            doubles=one_of("dtype", self.dtype, ("float32", "float64")) == "float64",
             kernels=_checked_kernels(getattr(self, "kernels", self._kernels)),
-            loss=_one_of("loss", self._loss_name(), LOSSES),
-            removal=_one_of("removal", getattr(self, "removal", "half"), _core.REMOVALS),
+            loss=one_of("loss", self._loss_name(), LOSSES),
+            removal=one_of("removal", getattr(self, "removal", "half"), _core.REMOVALS),
             features=features,
             classes=classes,
-            storage="full" if storage is None else _one_of("storage", storage, _core.STORAGES[1:]),
+            storage="full" if storage is None else one_of("storage", storage, _core.STORAGES[1:]),
             seed=_seed(self.random_state),
         )
         allowed_threads(self.n_jobs)
@@ -61,7 +62,7 @@ class Parameters(Persistent):
         if self.memory is None and hasattr(self, self._budget_name):
             self._try_budget(recipe, DEFAULT_BUDGET if budget is None else whole_number(self._budget_name, budget))
         elif budget is not None:
-            raise ValueError(f"{self._budget_name}={budget!r} and memory={self.memory!r} are both given: choose one.")
+            raise ValueError(f"{self._budget_name}={budget!r} and memory={self.memory!r} are both set: choose one.")
         else:
             self._fit_into(recipe, parse_bytes(self.memory))
         return recipe
@@ -84,7 +85,7 @@ class Parameters(Persistent):
     def _try_budget(self, recipe: Recipe, budget: int) -> int:
         """Bytes with this budget, or the error that says why not."""
         if budget < min(1, self._smallest_budget):
-            raise ValueError(f"{self._budget_name}={budget} is too small: use a whole number from 1 up.")
+            raise ValueError(f"{self._budget_name}={budget} is too small: use a positive integer.")
         self._set_budget(recipe, budget)
         size, _, status = recipe.size()
         if status != 0:
@@ -100,7 +101,7 @@ class Parameters(Persistent):
         if least > memory:
             raise ValueError(
                 f"memory={self.memory!r} ({memory} bytes) is too small: {type(self).__name__} with "
-                f"{recipe.features} features takes at least {least} bytes."
+                f"{recipe.features} features needs at least {least} bytes."
             )
 
         def fits(budget: int) -> bool:
@@ -122,11 +123,12 @@ def _checked_kernels(kernels: Any) -> tuple[Kernel, ...]:
             known = ", ".join(class_.__name__ for class_ in KERNELS.values())
             raise ValueError(f"kernels has {kernel!r}, an unknown kernel: use one of {known}.")
         if not all(isinstance(value, Real) and float(value) > 0 for value in astuple(kernel)):
-            raise ValueError(f"kernels has {kernel!r}: its number must be positive.")
+            raise ValueError(f"kernels has {kernel!r}: its parameter must be positive.")
     return checked
 
 
-def _one_of(name: str, value: Any, known: Iterable[str]) -> str:
+def one_of(name: str, value: Any, known: Iterable[str]) -> str:
+    """`value` if it is one of the names known, else an error that lists them."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name}={value!r} is unknown: use one of {', '.join(map(repr, known))}.")
     return value
@@ -142,14 +144,14 @@ def number(name: str, value: Any) -> float:
 def whole_number(name: str, value: Any) -> int:
     """`value` as an int, or an error that names the parameter."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"{name}={value!r} is not a whole number.")
+        raise ValueError(f"{name}={value!r} is not an integer.")
     if not 0 <= int(value) < 2**62:
-        raise ValueError(f"{name}={value!r} is too {'small' if int(value) < 0 else 'large'} to count anything.")
+        raise ValueError(f"{name}={value!r} is too {'small' if int(value) < 0 else 'large'}.")
     return int(value)
 
 
 def _seed(random_state: Any) -> int:
-    """64-bit seed that a random_state stands for."""
+    """64-bit seed for a random_state."""
     if random_state is None:
         return secrets.randbits(64)
     if isinstance(random_state, np.random.Generator):
@@ -159,5 +161,5 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, Integral) and 0 <= int(random_state) < 2**64:
         return int(random_state)
     raise ValueError(
-        f"random_state={random_state!r} is none of these: None, an integer from 0 to 2**64 - 1, a NumPy generator."
+        f"random_state={random_state!r} is not valid: use None, an integer from 0 to 2**64 - 1, or a NumPy generator."
     )

@@ -1,4 +1,4 @@
-"""Estimators as bytes, files and pickles: what a model file says about an estimator, written and believed or not."""
+"""Estimators as bytes, files and pickles: writes the description of an estimator, and checks it when it is read."""
 
 import os
 import re
@@ -25,7 +25,7 @@ MOST_LABEL_BYTES = 2**24
 _FIELDS = {"estimator", "parameters", "recipe", "labels", "feature_names", "n_features", "extra"}
 # What the bytes bring back; everything else that an estimator carries goes into a pickle as it is.
 _LEARNED = (
-    "_core", "_recipe", "_coding", "budget_", "classes_", "n_features_in_", "feature_names_in_",
+    "_core", "_recipe", "_coding", "budget_", "classes_", "n_outputs_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 
 
@@ -35,23 +35,34 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
     _learner: ClassVar[str]
     _recipe: Recipe
     _core: _core.Learner
-    classes_: npt.NDArray[Any]
+
+    def _written_labels(self) -> Any:
+        """The labels as JSON, of a classifier; else None."""
+        return None
+
+    def _read_labels(self, written: Any, recipe: Recipe) -> None:
+        """Take the labels of a file, or refuse them."""
+        if written is not None:
+            raise ModelFileError(f"the model file has labels, {reprlib.repr(written)}, for which there is no use.")
+
+    def _tell_labels(self) -> None:
+        """Tell the core the labels, of a classifier."""
 
     # ---- writing ----------------------------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
         """The whole model as bytes: parameters, labels, names of columns, and the exact state of learning.
 
-        Their number depends on parameters, labels and names alone, not on how many rows were learned. A kernel is
-        written as its family and number; `random_state` as it is if it is None or a number, else as the seed that was
-        drawn from it.
+        Their number depends only on parameters, labels and names, not on how many rows were learned. A kernel is
+        written as its family and parameters; `random_state` unchanged if it is None or a number, otherwise as the seed
+        that was drawn from it.
         """
         return model_file.encode(self._contents({}))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_bytes()` to a file, which `pocketkernel.load` reads.
+        """Write `to_bytes()` to a file for `pocketkernel.load`.
 
-        An older file of that name is replaced in one step, and left as it was if anything fails.
+        An existing file is replaced atomically; it stays unchanged if anything fails.
         """
         write_atomically(path, self.to_bytes())
 
@@ -60,7 +71,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         name = type(self).__name__
         if library_class(type(self)) is not type(self):
             raise TypeError(
-                f"{name} is not a class of pocketkernel, so no file of it could be read back: pickle it, or save a "
+                f"{name} is not a class of pocketkernel, so a file of it could not be read: use pickle, or save a "
                 f"{library_class(type(self)).__name__}."
             )
         self._fitted()
@@ -73,7 +84,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
             "estimator": library_class(type(self)).__name__,
             "parameters": parameters,
             "recipe": write_recipe(self._recipe),
-            "labels": write_labels(self.classes_),
+            "labels": self._written_labels(),
             "feature_names": None if names is None else [str(name) for name in names],
             "n_features": self._recipe.features,
             "extra": extra,
@@ -101,10 +112,10 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """The model that `to_bytes` wrote; it goes on exactly where that one was."""
+        """The model that `to_bytes` wrote; it continues exactly where that model stopped."""
         estimator, extra = cls._restored(model_file.decode(data, plausible))
         if extra:
-            raise ModelFileError("the model file holds a stream of pocketkernel.river: use pocketkernel.load.")
+            raise ModelFileError("the model file contains a model of pocketkernel.river: use pocketkernel.load.")
         return estimator
 
     @classmethod
@@ -113,8 +124,8 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         name = contents.model.get("estimator")
         if name != cls.__name__:
             raise ModelFileError(
-                f"the model file holds a {reprlib.repr(name)}, not a {cls.__name__!r}: "
-                "pocketkernel.load reads every kind."
+                f"the model file contains a {reprlib.repr(name)}, not a {cls.__name__!r}: "
+                "use pocketkernel.load, which reads every kind."
             )
         estimator = cls(**cls._read_parameters(contents.model.get("parameters")))
         return estimator, estimator._unpack(contents)
@@ -127,7 +138,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         parameters: dict[str, Any] = {}
         for name, value in written.items():
             if name not in cls._get_param_names():
-                raise ModelFileError(f"the model file has {reprlib.repr(name)}, which {cls.__name__} has no use for.")
+                raise ModelFileError(f"the model file has {reprlib.repr(name)}, not a parameter of {cls.__name__}.")
             if name == "kernels" and value is not None:
                 one = isinstance(value, list) and value and isinstance(value[0], str)
                 parameters[name] = read_kernel(value) if one else read_kernels(value)
@@ -138,29 +149,26 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         return parameters
 
     def _unpack(self, contents: Contents) -> dict[str, Any]:
-        """Become what the contents say, but for the parameters; answers the extra."""
+        """Restore the contents, except the parameters; return the extra."""
         model = contents.model
         if model.keys() != _FIELDS:
             odd = sorted(model.keys() ^ _FIELDS)
-            raise ModelFileError(f"the model file lacks or has too much: {reprlib.repr(odd)}.")
+            raise ModelFileError(f"the model file has a missing or unknown field: {reprlib.repr(odd)}.")
         recipe = read_recipe(model["recipe"])
         if recipe.learner != self._learner:
             raise ModelFileError(
-                f"the model file has a recipe of {reprlib.repr(recipe.learner)}, and {type(self).__name__} runs "
+                f"the model file has a recipe for {reprlib.repr(recipe.learner)}, but {type(self).__name__} needs "
                 f"{self._learner!r}."
             )
-        labels = read_labels(model["labels"])
-        if len(labels) != recipe.classes:
-            raise ModelFileError(f"the model file has {len(labels)} labels and a recipe for {recipe.classes}.")
         names, extra = model["feature_names"], model["extra"]
         if model["n_features"] != recipe.features or not _are_names(names, recipe.features):
-            raise ModelFileError(f"the model file does not name {recipe.features} features, as its recipe has.")
+            raise ModelFileError(f"the model file does not name the {recipe.features} features of its recipe.")
         if not isinstance(extra, dict):
             raise ModelFileError(f"the model file has an impossible extra, {reprlib.repr(extra)}.")
+        self._read_labels(model["labels"], recipe)
         core = revived(recipe, contents.state)
         self._recipe, self._core = recipe, core
         self.budget_ = recipe.budget
-        self.classes_ = labels
         self.n_features_in_ = recipe.features
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -282,8 +290,8 @@ def plausible(model: dict[str, Any], state_bytes: int) -> None:
         raise ModelFileError("the model file has a recipe that cannot be built: {} {}.".format(*_core.describe(status)))
     if expected != state_bytes:
         raise ModelFileError(
-            f"the model file has a recipe for a state of {expected} bytes and a state of {state_bytes}: they do not "
-            "match, unless an earlier version of pocketkernel wrote it, in which this learner worked differently."
+            f"the model file has a recipe for a state of {expected} bytes, but a state of {state_bytes}: it is "
+            "damaged, or an earlier version of pocketkernel wrote it, in which this learner worked differently."
         )
 
 

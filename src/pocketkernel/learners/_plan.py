@@ -1,4 +1,4 @@
-"""What a learner will take, before it has seen a row."""
+"""The size of a learner before it has seen a row."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ SOME_ROWS = 64
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """What a learner takes for rows of some width: exactly what a fit will give.
+    """The exact size of a learner for rows of some width, as a fit will give.
 
     Attributes
     ----------
@@ -25,23 +25,25 @@ class Plan:
     n_features : int
         Columns of a row.
     n_classes : int
-        Labels to tell apart.
+        Number of classes; 0 for a regressor.
     kernels : int
         Number of kernels, K.
     dtype : str
         Precision of stored rows and of arithmetic.
     storage : str or None
-        Format of stored rows, if it is another.
+        Format of stored rows, if it differs from `dtype`.
     budget_name : {"budget", "features"}
         Whether `budget` counts stored rows, B, or frequencies, D.
     budget : int
-        B or D as it is chosen, or given.
+        The chosen or given B or D.
     nbytes : int
-        Bytes of the learner, all in all.
+        Total bytes of the learner.
     bytes_per_row : int
-        Bytes that one more in `budget` takes, on average: rows come in whole packs; 0 where only a linear model fits.
+        Average bytes per unit of `budget` (rows are stored in whole packs); 0 if only a linear model fits.
     memory : int or None
-        Bytes that were asked for.
+        Bytes that were requested.
+    n_outputs : int
+        Number of outputs of a regressor; otherwise 0.
 
     Examples
     --------
@@ -65,16 +67,18 @@ class Plan:
     nbytes: int
     bytes_per_row: int
     memory: int | None = None
+    n_outputs: int = 0
 
     @property
     def headroom(self) -> int | None:
-        """Bytes of `memory` that are left over."""
+        """Bytes of `memory` that stay unused."""
         return None if self.memory is None else self.memory - self.nbytes
 
     def _title(self) -> str:
         kernels = "1 kernel" if self.kernels == 1 else f"{self.kernels} kernels"
         features = "1 feature" if self.n_features == 1 else f"{self.n_features:,} features"
         classes = f"{self.n_classes} classes, " if self.n_classes > 2 else ""
+        classes += f"{self.n_outputs} outputs, " if self.n_outputs > 1 else ""
         stored = "" if self.storage is None else f", rows in {self.storage}"
         return f"{self.learner}, {features}, {classes}{kernels}, {self.dtype}{stored}"
 
@@ -110,11 +114,17 @@ class OnClassOrInstance:
 
 @OnClassOrInstance
 def plan(
-    estimator: Any, n_features: int, memory: int | str | None = None, *, n_classes: int = 2, **parameters: Any
+    estimator: Any,
+    n_features: int,
+    memory: int | str | None = None,
+    *,
+    n_classes: int = 2,
+    n_outputs: int = 1,
+    **parameters: Any,
 ) -> Plan:
-    """What the learner will take for rows of `n_features` columns. Needs no data and builds nothing.
+    """The memory that the learner will use for rows of `n_features` columns. Needs no data and builds nothing.
 
-    Called on the class, with the constructor's parameters as keywords, or on an instance, whose parameters they
+    Call it on the class with the constructor's parameters as keywords, or on an instance, whose parameters they
     replace.
 
     Parameters
@@ -124,7 +134,9 @@ def plan(
     memory : int or str, default=None
         Bytes to fit into, such as 65536 or "64KiB", instead of the instance's memory or budget.
     n_classes : int, default=2
-        Labels to tell apart; more than 2 for a multiclass learner only.
+        Number of classes; more than 2 only for a multiclass learner.
+    n_outputs : int, default=1
+        Number of outputs; only for a regressor.
     **parameters
         Parameters of the constructor, such as ``dtype="float64"``.
 
@@ -136,7 +148,9 @@ def plan(
     if isinstance(n_features, bool) or not isinstance(n_features, Integral) or not 1 <= n_features <= MOST_FEATURES:
         raise ValueError(f"n_features={n_features!r} is out of range: a row has 1 to {MOST_FEATURES:,} columns.")
     if isinstance(n_classes, bool) or not isinstance(n_classes, Integral) or n_classes < 2:
-        raise ValueError(f"n_classes={n_classes!r} is out of range: there are two labels or more.")
+        raise ValueError(f"n_classes={n_classes!r} is out of range: use 2 or more.")
+    if isinstance(n_outputs, bool) or not isinstance(n_outputs, Integral) or n_outputs < 1:
+        raise ValueError(f"n_outputs={n_outputs!r} is out of range: use 1 or more.")
     class_ = estimator if isinstance(estimator, type) else type(estimator)
     given = {} if estimator is class_ else estimator.get_params(deep=False)
     if memory is not None:
@@ -144,12 +158,13 @@ def plan(
         given = {name: value for name, value in given.items() if name in class_._get_param_names()}
     # A generator must not be drawn from, and bytes depend neither on the seed nor on LKMBooks' number of rounds.
     planned = class_(**given | parameters | {"random_state": 0})
-    recipe = planned._choose(int(n_features), int(n_classes), 1)
+    recipe = planned._choose(int(n_features), int(n_outputs if class_._is_regressor else n_classes), 1)
     some, more = (replace(recipe, budget=rows).size()[0] for rows in (SOME_ROWS, 2 * SOME_ROWS))
     return Plan(
         learner=class_.__name__,
         n_features=recipe.features,
-        n_classes=recipe.classes,
+        n_classes=0 if class_._is_regressor else recipe.classes,
+        n_outputs=recipe.classes if class_._is_regressor else 0,
         kernels=len(recipe.kernels),
         dtype=planned.dtype,
         storage=getattr(planned, "storage", None),

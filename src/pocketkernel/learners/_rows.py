@@ -1,7 +1,7 @@
 """From what a caller gives to what the core reads: rows and labels out of arrays, sparse matrices and data frames.
 
-Data frames of every library are read through narwhals. Nothing is encoded here: a column that holds no numbers is
-refused, with the name of what would turn it into numbers.
+Data frames of every library are read through narwhals. Nothing is encoded here: a column that is not numeric is
+refused, and the error suggests an encoder.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -108,7 +108,7 @@ def _check_compressed(indices: Array, starts: Array, values: Array, shape: tuple
     if len(indices) != len(values) or starts[-1] > len(values):
         raise ValueError(
             f"X is a sparse matrix with {len(values)} values, {len(indices)} indices and an indptr that ends at "
-            f"{starts[-1]}: they do not belong together."
+            f"{starts[-1]}: they do not match."
         )
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
         raise ValueError("X is a sparse matrix whose indices are not a list of whole numbers.")
@@ -167,7 +167,7 @@ def _is_ready(estimator: Any, X: Any) -> bool:
 def _refuse_no_table(X: Any) -> None:
     if X is None or isinstance(X, str | bytes | bytearray):
         raise ValueError(
-            f"X={X!r:.40} is no table of numbers: give an array of shape (rows, features) or a data frame."
+            f"X={X!r:.40} is not a table of numbers: use an array of shape (rows, features) or a data frame."
         )
     if isinstance(X, Mapping) or (isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X)):
         raise ValueError(
@@ -203,7 +203,7 @@ class _Names:
 
 
 def _as_frame(X: Any) -> Frame | None:
-    """X as a frame of narwhals, or None if it is no frame."""
+    """X as a frame of narwhals, or None if it is not a frame."""
     if isinstance(X, list | tuple):
         return None
     try:
@@ -331,7 +331,7 @@ def refuse_odd_numbers(name: str, given: Array) -> None:
     """Refuse arrays that NumPy would turn into numbers without a word: masked ones, times, structured ones."""
     if isinstance(given, np.ma.MaskedArray):
         raise ValueError(
-            f"{name} is a masked array, whose mask would be ignored: fill in what is masked with .filled(value), or "
+            f"{name} is a masked array, whose mask would be ignored: replace masked values with .filled(value), or "
             "drop the rows that have any."
         )
     kind = given.dtype.kind
@@ -345,7 +345,7 @@ def refuse_odd_numbers(name: str, given: Array) -> None:
         raise ValueError(f"{name} holds {what} ({given.dtype}): turn them {remedy} first.")
     if kind == "V":
         raise ValueError(
-            f"{name} is a structured array: make a plain one of it, for example with "
+            f"{name} is a structured array: convert it to a plain array, for example with "
             "numpy.lib.recfunctions.structured_to_unstructured."
         )
 
@@ -366,9 +366,7 @@ def checked_weights(sample_weight: Any, rows: int) -> Array | None:
     except (TypeError, ValueError):
         weights = None
     if weights is None:
-        raise ValueError(
-            f"sample_weight={short(sample_weight)} does not hold numbers: give a number from 0 for each row."
-        )
+        raise ValueError(f"sample_weight={short(sample_weight)} is not numeric: use a nonnegative number for each row.")
     if weights.ndim == 0:
         return np.full(rows, float(weights))
     if weights.ndim != 1:

@@ -14,14 +14,14 @@ from pocketkernel.learners._recipe import Recipe
 class LKMBooks(OnlineKernelClassifier):
     """Learning kernels with memory by randomly adding examples (LKMBooks), a baseline of the paper.
 
-    Stores at most B examples and never removes one; it must know beforehand how many rounds there will be.
+    Stores at most B examples and never removes one; it needs to know the number of rounds in advance.
 
     Parameters
     ----------
     kernels : kernel or list of kernels, default=None
-        What to choose from; None stands for the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
+        The kernels to combine; None means the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
     budget : int, default=None
-        B, the number of stored examples, at least 1; None stands for 400 unless `memory` is given.
+        B, the number of stored examples, at least 1; None means 400 unless `memory` is given.
     memory : int or str, default=None
         Bytes instead of `budget`, such as 65536 or "64KiB": the largest B that fits is chosen.
     nu : float, default=0.5
@@ -29,17 +29,18 @@ class LKMBooks(OnlineKernelClassifier):
     step : float, default=10.0
         Factor of the step size, positive.
     horizon : float, default=None
-        T, the number of rounds. `fit` takes the number of rows if it is None; `partial_fit` must be told.
+        T, the number of rounds. If it is None, `fit` uses the number of rows; `partial_fit` requires it.
     loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
         The loss.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
     storage : {None, "float16", "bfloat16"}, default=None
-        How rows are held: as `dtype` says, or rounded to 16 bits, which nearly doubles the rows that fit. float16 is
-        finer and reaches to 65504; bfloat16 is coarser and has float32's range. Arithmetic stays in float32.
+        How rows are stored: as `dtype`, or rounded to 16 bits, so that almost twice as many rows fit. float16 is more
+        precise but limited to 65504; bfloat16 is less precise and has float32's range. Arithmetic stays in float32.
     n_jobs : int, default=None
-        Most threads that score a block together, at most one per core; -1 stands for all, None for the environment's
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
+        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
+        for a few rows.
     random_state : int, NumPy generator or None, default=None
         Seed of the sampling.
 
@@ -47,7 +48,7 @@ class LKMBooks(OnlineKernelClassifier):
     ----------
     classes_ : array of the two labels, the negative one first
     budget_ : int
-        B as it was chosen.
+        The B that is used.
     kernel_weights_, diagnostics_, nbytes
         See the properties.
 
@@ -99,7 +100,7 @@ class LKMBooks(OnlineKernelClassifier):
     def _configure(self, recipe: Recipe, rows: int | None, **derived: Any) -> None:
         if self.horizon is None and rows is None:
             raise ValueError(
-                "horizon=None: LKMBooks must know how many rounds there will be; give horizon, or use fit."
+                "horizon=None: LKMBooks needs to know the number of rounds in advance; set horizon, or use fit."
             )
         super()._configure(recipe, rows, horizon=rows if self.horizon is None else self.horizon)
 

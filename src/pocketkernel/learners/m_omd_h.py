@@ -17,36 +17,38 @@ from pocketkernel.learners._base import OnlineKernelClassifier
 class MOMDH(OnlineKernelClassifier):
     """Memory-bounded optimistic mirror descent for the hinge loss (M-OMD-H).
 
-    Each kernel has its own buffer of at most B examples; a uniform sample of the past (the reservoir) serves all of
-    them as a guess of the next gradient. When a buffer is full, its newer half is dropped.
+    Each kernel has its own buffer of at most B examples; a uniform sample of past rows (the reservoir) is used to
+    predict the next gradient for all kernels. When a buffer is full, its newer half is removed.
 
     Parameters
     ----------
     kernels : kernel or list of kernels, default=None
-        What to choose from; None stands for the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
+        The kernels to combine; None means the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
     budget : int, default=None
-        B, the number of stored examples of each kernel, at least 2; None stands for 400 unless `memory` is given.
+        B, the number of stored examples of each kernel, at least 2; None means 400 unless `memory` is given.
     memory : int or str, default=None
         Bytes instead of `budget`, such as 65536 or "64KiB": the largest B that fits is chosen.
     step : float, default=1.0
         c of the step size lambda = c U / sqrt(B), positive. The paper tries 2, 1 and 0.5.
     norm_bound : float, default=None
-        U, the largest RKHS norm of a hypothesis, positive; None stands for sqrt(B).
+        U, the largest RKHS norm of a hypothesis, positive; None means sqrt(B).
     reservoir : int, default=10
         M, the number of examples in the reservoir.
     horizon : float, default=1e9
-        Number of rounds that the archive of past reservoir members is made for: it has room for
-        M (1 + ceil(ln(horizon))) examples. More rounds are fine; members that had to leave are counted as overflowed.
+        Number of rounds for which the archive of past reservoir members is sized: it has room for
+        M (1 + ceil(ln(horizon))) examples. More rounds are possible; members that no longer fit are counted as
+        overflowed.
     removal : {"half", "restart", "oldest"}, default="half"
-        What a full buffer loses: its newer half, everything, or only the oldest example.
+        What is removed from a full buffer: its newer half, everything, or only the oldest example.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
     storage : {None, "float16", "bfloat16"}, default=None
-        How rows are held: as `dtype` says, or rounded to 16 bits, which nearly doubles the rows that fit. float16 is
-        finer and reaches to 65504; bfloat16 is coarser and has float32's range. Arithmetic stays in float32.
+        How rows are stored: as `dtype`, or rounded to 16 bits, so that almost twice as many rows fit. float16 is more
+        precise but limited to 65504; bfloat16 is less precise and has float32's range. Arithmetic stays in float32.
     n_jobs : int, default=None
-        Most threads that score a block together, at most one per core; -1 stands for all, None for the environment's
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
+        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
+        for a few rows.
     random_state : int, NumPy generator or None, default=None
         Seed of the sampling.
 
@@ -54,7 +56,7 @@ class MOMDH(OnlineKernelClassifier):
     ----------
     classes_ : array of the two labels, the negative one first
     budget_ : int
-        B as it was chosen.
+        The B that is used.
     kernel_weights_, diagnostics_, nbytes
         See the properties.
 
@@ -113,7 +115,7 @@ class MOMDH(OnlineKernelClassifier):
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         made, i = self._recipe, int(np.argmax(self.kernel_weights_))
         added, removed = int(done.kernel_additions[i]), int(done.kernel_removals[i])
-        # A round that adds to a buffer with room did not begin with a full one.
+        # A round that adds to a buffer with free space did not begin with a full buffer.
         never_full = removed == 0 and int(done.stored[i]) < made.budget
         full = 0 if never_full else int(done.rounds) - (added - removed)
         bound = partial(
@@ -131,19 +133,20 @@ class MOMDH(OnlineKernelClassifier):
         conditions = (
             Condition("U > 1", f"U = {made.norm_bound:g}", made.norm_bound > 1),
             Condition("M > 1", f"M = {made.reservoir}", made.reservoir > 1),
-            Condition("nothing left the archive", f"overflowed = {done.overflowed}", int(done.overflowed) == 0),
+            Condition("archive not overflowed", f"overflowed = {done.overflowed}", int(done.overflowed) == 0),
         )
-        theorem = "Theorem 1 of Li & Liao (2024), afterwards"
+        theorem = "Theorem 1 of Li & Liao (2024), after the run"
         against = (
-            f"The regret is against every function of norm at most U = {made.norm_bound:.4g} of {made.kernels[i]!r}, "
-            "which has the largest weight; the theorem is about means over the learner's draws, and one run gives an "
-            "estimate of such a bound, not a bound with confidence: delta has no part in it."
+            f"The regret is relative to every function of norm at most U = {made.norm_bound:.4g} of "
+            f"{made.kernels[i]!r}, the kernel with the largest weight. The theorem is about the expectation over the "
+            "learner's random draws, so one run gives an estimate of the bound, not a bound with a confidence level; "
+            "delta is not used."
         )
         unknown = (
-            "the alignment of the kernel: the sum of its squared gradient errors stands in its place",
-            "the loss of the best function: the own loss stands in its place",
+            "the alignment of the kernel: the sum of its squared gradient errors is used instead",
+            "the loss of the best function: the learner's own loss is used instead",
             f"rounds that began with a full buffer: at most {full:,}",
-            "which kernel was meant beforehand: the one with the largest weight was chosen afterwards",
+            "which kernel was chosen in advance: the one with the largest weight was chosen after the run",
             WEIGHTS,
             ROUNDING,
         )

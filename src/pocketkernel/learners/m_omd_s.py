@@ -16,33 +16,35 @@ from pocketkernel.losses import LOSSES
 class MOMDS(OnlineKernelClassifier):
     """Memory-bounded online mirror descent for smooth losses (M-OMD-S).
 
-    Runs all kernels on one buffer of at most B examples. A row near a stored one is merged into it; another is stored
-    with a probability that grows with the loss's slope; when the buffer is full, its older half is dropped.
+    Runs all kernels on one buffer of at most B examples. A row close to a stored row is merged into it; any other row
+    is stored with a probability that grows with the slope of the loss. When the buffer is full, its older half is
+    removed.
 
     Parameters
     ----------
     kernels : kernel or list of kernels, default=None
-        What to choose from; None stands for the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
+        The kernels to combine; None means the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
     budget : int, default=None
-        B, the number of stored examples, at least 2; None stands for 400 unless `memory` is given.
+        B, the number of stored examples, at least 2; None means 400 unless `memory` is given.
     memory : int or str, default=None
         Bytes instead of `budget`, such as 65536 or "64KiB": the largest B that fits is chosen.
     step : float, default=1.0
         c of the step size lambda = c U / sqrt(B), positive. The paper tries 2, 1 and 0.5.
     norm_bound : float, default=None
-        U, the largest RKHS norm of a hypothesis, positive; None stands for sqrt(B).
+        U, the largest RKHS norm of a hypothesis, positive; None means sqrt(B).
     loss : {"logistic", "smooth_hinge"}, default="logistic"
         A loss with |l'| <= G1 and |l'| <= G2 l.
     removal : {"half", "restart", "oldest"}, default="half"
-        What a full buffer loses: its older half, everything, or only the oldest example.
+        What is removed from a full buffer: its older half, everything, or only the oldest example.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
     storage : {None, "float16", "bfloat16"}, default=None
-        How rows are held: as `dtype` says, or rounded to 16 bits, which nearly doubles the rows that fit. float16 is
-        finer and reaches to 65504; bfloat16 is coarser and has float32's range. Arithmetic stays in float32.
+        How rows are stored: as `dtype`, or rounded to 16 bits, so that almost twice as many rows fit. float16 is more
+        precise but limited to 65504; bfloat16 is less precise and has float32's range. Arithmetic stays in float32.
     n_jobs : int, default=None
-        Most threads that score a block together, at most one per core; -1 stands for all, None for the environment's
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
+        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
+        for a few rows.
     random_state : int, NumPy generator or None, default=None
         Seed of the sampling.
 
@@ -50,7 +52,7 @@ class MOMDS(OnlineKernelClassifier):
     ----------
     classes_ : array of the two labels, the negative one first
     budget_ : int
-        B as it was chosen.
+        The B that is used.
     kernel_weights_, diagnostics_, nbytes
         See the properties.
 
@@ -122,14 +124,14 @@ class MOMDS(OnlineKernelClassifier):
                 **setting,
             ),
             theorem_3_conditions(run, made.step),
-            theorem="Theorem 3 of Li & Liao (2024), afterwards",
+            theorem="Theorem 3 of Li & Liao (2024), after the run",
             against=(
-                f"The regret is against every function of norm at most U = {made.norm_bound:.4g} of any kernel. The "
-                "bound is the inequality of the proof that has the own loss and the removals in it: it needs none of "
-                "the theorem's conditions on B and U."
+                f"The regret is relative to every function of norm at most U = {made.norm_bound:.4g} of any kernel. "
+                "The bound uses the learner's own loss and removals, as an inequality inside the proof does; it needs "
+                "none of the theorem's conditions on B and U."
             ),
             unknown=(
-                "the loss of the best function: the theorem's bound grows with it; the own loss stands in its place",
+                "the loss of the best function, on which the theorem's bound depends: the own loss is used instead",
                 WEIGHTS,
                 ROUNDING,
                 STOPPING,

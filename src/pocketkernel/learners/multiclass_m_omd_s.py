@@ -15,30 +15,31 @@ class MulticlassMOMDS(OnlineKernelClassifier):
 
     All kernels and all classes share one buffer of at most B examples: a class adds one coefficient per stored example
     and kernel, not another buffer, and the kernel values of a row are computed once for all classes. With f_i a
-    function into R^C the rest is M-OMD-S as it is: what decides on storing a row is 1 - P(its class).
+    function into R^C the algorithm is that of M-OMD-S; the probability of storing a row depends on 1 - P(its class).
 
     Parameters
     ----------
     kernels : kernel or list of kernels, default=None
-        What to choose from; None stands for the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
+        The kernels to combine; None means the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
     budget : int, default=None
-        B, the number of stored examples, at least 2; None stands for 400 unless `memory` is given.
+        B, the number of stored examples, at least 2; None means 400 unless `memory` is given.
     memory : int or str, default=None
         Bytes instead of `budget`, such as 65536 or "64KiB": the largest B that fits is chosen.
     step : float, default=1.0
         c of the step size lambda = c U / sqrt(B), positive. The paper tries 2, 1 and 0.5.
     norm_bound : float, default=None
-        U, the largest RKHS norm of a hypothesis, positive; None stands for sqrt(B).
+        U, the largest RKHS norm of a hypothesis, positive; None means sqrt(B).
     removal : {"half", "restart", "oldest"}, default="half"
-        What a full buffer loses: its older half, everything, or only the oldest example.
+        What is removed from a full buffer: its older half, everything, or only the oldest example.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
     storage : {None, "float16", "bfloat16"}, default=None
-        How rows are held: as `dtype` says, or rounded to 16 bits, which nearly doubles the rows that fit. float16 is
-        finer and reaches to 65504; bfloat16 is coarser and has float32's range. Arithmetic stays in float32.
+        How rows are stored: as `dtype`, or rounded to 16 bits, so that almost twice as many rows fit. float16 is more
+        precise but limited to 65504; bfloat16 is less precise and has float32's range. Arithmetic stays in float32.
     n_jobs : int, default=None
-        Most threads that score a block together, at most one per core; -1 stands for all, None for the environment's
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
+        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
+        for a few rows.
     random_state : int, NumPy generator or None, default=None
         Seed of the sampling.
 
@@ -46,14 +47,14 @@ class MulticlassMOMDS(OnlineKernelClassifier):
     ----------
     classes_ : array of the labels, in ascending order
     budget_ : int
-        B as it was chosen.
+        The B that is used.
     kernel_weights_, diagnostics_, nbytes
         See the properties.
 
     References
     ----------
     Li & Liao (2024), "Learnability in Online Kernel Selection with Memory Constraint via Data-dependent Regret
-    Analysis", Algorithm 2, of which this is the extension to vector-valued functions.
+    Analysis", Algorithm 2, extended to vector-valued functions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""PocketClassifier: the learner to begin with."""
+"""PocketClassifier: the recommended learner."""
 
 from typing import Any
 
@@ -7,33 +7,28 @@ import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee
-from pocketkernel.kernels import Laplacian, Linear, gaussians
+from pocketkernel.kernels import Kernel, Laplacian, Linear
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._frequencies import RandomFrequencies
+from pocketkernel.learners._pocket import WIDTHS, Pocket
 from pocketkernel.learners._recipe import Recipe
 
-WIDTHS = gaussians([4.0, 2.0, 1.0, 0.5, 0.25, 0.125])
-"""Kernels side by side, their widths in units of the data's own scale."""
 
-ROOM = ((512, WIDTHS), (256, WIDTHS[1:5]), (128, WIDTHS[1:4]), (32, WIDTHS[2:4]), (0, ()))
-"""Which of them, by how many frequencies there is room for: the more, the more."""
-
-
-class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
+class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
-    Brings every column to one scale, from the rows seen so far; learns a linear model and random features of six
-    kernel widths side by side, and one expert on the last labels; mixes them by a Newton step, so that it is hardly
-    worse than the best of them and often better; and gives memory to the widths that predict well. When the stream
-    changes it notices, and learns fast again; when a column changes its units or its level, that column's scale starts
-    anew. NaN (in a data frame, null) is a missing value, and counts as the usual one of its column. Two classes or
-    more. Weights of rows are relative: a row counts as often as its weight is times the geometric mean of the last
-    4,096 or so, at most 16 times. ``docs/pocket_classifier.md`` explains the design and what it guarantees.
+    Scales every column using the rows seen so far; trains a linear model, random features of six kernel widths and an
+    expert on the last labels in parallel; mixes their scores by Newton steps; and gives more memory to the widths that
+    predict well. It detects changes of the stream and then learns faster; when a column changes its units or its level,
+    its scale is estimated again. NaN (null in a data frame) is a missing value and counts as the typical value of its
+    column. Supports two or more classes. Row weights are relative: a row counts in proportion to its weight divided by
+    the geometric mean of about the last 4,096 weights, at most 16 times. ``docs/pocket_classifier.md`` explains the
+    design and its guarantees.
 
     Parameters
     ----------
     memory : int or str, default="64KiB"
-        Bytes that the learner may take, all in all, such as 65536 or "64KiB".
+        Total bytes that the learner may use, such as 65536 or "64KiB".
     lag : bool, default=True
         Whether an expert on the last three labels, and on their running mean, takes part in the mixture. It means "the
         row after the last label that has arrived": right for the next row of a stream whose labels have some memory,
@@ -42,8 +37,9 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
     dtype : {"float32", "float64"}, default="float32"
         Precision of coefficients and arithmetic.
     n_jobs : int, default=None
-        Most threads that score a block together, at most one per core; -1 stands for all, None for the environment's
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
+        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
+        for a few rows.
     random_state : int, NumPy generator or None, default=None
         Seed of the frequencies.
 
@@ -67,7 +63,7 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
     >>> from pocketkernel import PocketClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> model = PocketClassifier(memory="64KiB", random_state=0)
-    >>> scores = model.predict_then_learn(X, y)  # answers every row before it sees the label
+    >>> scores = model.predict_then_learn(X, y)  # each row is scored before its label is used
     >>> bool((scores.argmax(axis=1) == y).mean() > 0.9)
     True
     >>> model.nbytes <= 64 * 1024
@@ -77,8 +73,6 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
     _learner = "pocket_classifier"
     _multiclass = True
     _takes_missing = True
-    _budget_name = "features"
-    _smallest_budget = 0
     _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
 
     def __init__(
@@ -109,15 +103,17 @@ class PocketClassifier(RandomFrequencies, OnlineKernelClassifier):
         )
 
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
-        """Choose the widths that there is room for, then the largest number of frequencies."""
         if not isinstance(self.lag, bool | np.bool_):
             raise ValueError(f"lag={self.lag!r} is neither True nor False.")
-        ring = (Laplacian(1.0),) if recipe.classes > 2 else ()
-        lag = (Linear(),) if self.lag else ()
-        for frequencies, widths in ROOM:
-            recipe.kernels = (Linear(), *((*widths, *ring, *lag) if widths else ()))
-            self._set_budget(recipe, frequencies // 3 if ring else frequencies)
-            if recipe.size()[0] <= memory:
-                break
-        if len(recipe.kernels) > 1 or self._try_budget(recipe, 0) > memory:
-            super()._fit_into(recipe, memory)
+        super()._fit_into(recipe, memory)
+
+    def _kernels_for(self, recipe: Recipe, widths: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
+        ring = (Laplacian(1.0),) if self._has_ring(recipe) else ()
+        return (Linear(), *((*widths, *ring, *([Linear()] if self.lag else [])) if widths else ()))
+
+    def _frequencies_for(self, recipe: Recipe, frequencies: int) -> int:
+        return frequencies // 3 if self._has_ring(recipe) else frequencies  # a ring takes twice their bytes
+
+    @staticmethod
+    def _has_ring(recipe: Recipe) -> bool:
+        return recipe.classes > 2

@@ -20,22 +20,23 @@ class Raker(RandomFrequencies, OnlineKernelClassifier):
     Parameters
     ----------
     kernels : Gaussian or list of Gaussians, default=None
-        What to choose from; None stands for the paper's five of widths 1/4, 1, 4, 16, 64.
+        The kernels to combine; None means the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
     features : int, default=None
-        D, the number of frequencies, at least 1; None stands for 400 unless `memory` is given.
+        D, the number of frequencies, at least 1; None means 400 unless `memory` is given.
     memory : int or str, default=None
         Bytes instead of `features`, such as 65536 or "64KiB": the largest D that fits is chosen.
     rate : float, default=0.5
         eta, the step size of the kernels and of their weights, positive. The paper tries 10^-3 ... 10^3 over sqrt(T).
     regularization : float, default=0.0005
-        mu, weight of the squared norm, from 0 up to 1/rate. The paper tries 0.05, 0.005 and 0.0005.
+        mu, weight of the squared norm, from 0 to less than 1/rate. The paper tries 0.05, 0.005 and 0.0005.
     loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
         The loss.
     dtype : {"float32", "float64"}, default="float32"
         Precision of frequencies, coefficients and arithmetic.
     n_jobs : int, default=None
-        Most threads that score a block together, at most one per core; -1 stands for all, None for the environment's
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, else all cores. Each takes scratch of a few rows while it runs.
+        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
+        for a few rows.
     random_state : int, NumPy generator or None, default=None
         Seed of the frequencies.
 
@@ -43,7 +44,7 @@ class Raker(RandomFrequencies, OnlineKernelClassifier):
     ----------
     classes_ : array of the two labels, the negative one first
     budget_ : int
-        D as it was chosen.
+        The D that is used.
     frequencies_, kernel_weights_, diagnostics_, nbytes
         See the properties.
 

@@ -144,7 +144,7 @@ def precisely(value: float, unit: str = "number") -> str:
 
 
 def _digits(value: float, step: float | None, most: int) -> str:
-    """A number with as many decimals as its step has; without a step, at most so many."""
+    """A number with as many decimals as its step; without a step, at most the given number."""
     if step is None or step <= 0:
         text = f"{value:.{most}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text

@@ -20,7 +20,7 @@ class Series:
     low, high : arrays of float, default=None
         Ends of the band around the line.
     colour : int, default=None
-        Number of its colour, so that a thing keeps it from chart to chart; None stands for its place in the chart.
+        Number of its colour, so that a thing keeps it from chart to chart; None means its place in the chart.
     reference : bool, default=False
         A thin dashed grey line, such as a bound.
     """

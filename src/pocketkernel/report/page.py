@@ -14,7 +14,7 @@ from pocketkernel.report.tables import Table
 
 SECTIONS = {
     "mistakes": ("Mistakes", ""),
-    "kernels": ("Kernel weights", "Share of each kernel in the mixture, after so many rows."),
+    "kernels": ("Kernel weights", "Share of each kernel in the mixture, against the number of rows."),
     "buffer": ("Buffer", ""),
     "loss": ("Loss and memory", ""),
     "more": ("More", ""),

@@ -136,7 +136,7 @@ def flat_settings(settings: dict[str, Any], before: str = "") -> dict[str, str]:
 def charts_of(record: Record, window: int | None = None) -> dict[str, list[Chart]]:
     """Charts of a run by section: mistakes, kernels, buffer, loss. Sections may be empty.
 
-    `window` is the number of rows over which recent mistakes are counted; None stands for that of `window_of`.
+    `window` is the number of rows over which recent mistakes are counted; None means that of `window_of`.
     """
     curve, budget = record.curve, record.settings.get("budget")
     if not len(curve):
@@ -148,9 +148,9 @@ def charts_of(record: Record, window: int | None = None) -> dict[str, list[Chart
         series = Series(name_of(record), curve.rows[at], np.asarray(y, np.float64)[at])
         return Chart(title, [series], "rows", label, note, y_unit=unit, markers=False)
 
-    recent = f"Share of wrong answers in the latest {window:,} rows."
+    recent = f"Share of wrong predictions in the latest {window:,} rows."
     mistakes = [
-        line("Mistake rate", curve.mistake_rate, "mistakes", "Share of wrong answers since the start.", "percent"),
+        line("Mistake rate", curve.mistake_rate, "mistakes", "Share of wrong predictions since the start.", "percent"),
         line("Recent mistake rate", curve.window_mistake_rate(window), "mistakes", recent, "percent"),
     ]
     buffer = []
@@ -186,7 +186,7 @@ def memory_chart(lines: Sequence[Series], promises: Sequence[Any]) -> Chart:
     levels = [float(level) for line in lines for level in (np.nanmin(line.y), np.nanmax(line.y))]
     apart = bool(levels) and max(levels) > 20 * min(levels)
     close = bool(levels) and max(levels) < 2 * min(levels)
-    note = "Bytes that the learner takes, all in all." + (" The axis does not begin at zero." if close else "")
+    note = "Total bytes of the learner." + (" The axis does not begin at zero." if close else "")
     return Chart("Memory", lines, "rows", "bytes", note, y_unit="bytes", log_y=apart, zero=not close, markers=False)
 
 

@@ -21,7 +21,7 @@ LETTER = 8.2
 TOLERANCE = 0.2
 """How far a drawn line may be from the true one."""
 HINTS = 9
-"""Points of a line that tell their value when pointed at, unless all are marked."""
+"""Points of a line that show their value on hover, unless all are marked."""
 _DASHES = ("", "7 4", "2 4", "9 3 2 3")
 
 
@@ -149,7 +149,7 @@ def _line(one: Series, chart: Chart, frame: _Frame) -> Iterator[str]:
 
 
 def _points(one: Series, chart: Chart, x: Floats, y: Floats) -> Iterator[str]:
-    """Some points that tell their value when pointed at."""
+    """Some points that show their value on hover."""
     shown = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     if chart.markers:
         for n in shown:

@@ -18,7 +18,7 @@ class Column:
     name : str
         Heading.
     digits : int, default=None
-        Decimals of its numbers; None stands for four significant digits.
+        Decimals of its numbers; None means four significant digits.
     """
 
     name: str

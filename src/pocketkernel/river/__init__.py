@@ -1,6 +1,6 @@
-"""Every learner as a River model: one dict of features at a time, names that come and go, the same bits.
+"""Every learner as a River model: one dict of features at a time, features that appear and disappear, the same bits.
 
-`KernelClassifier` takes any classifier of `pocketkernel`:
+`KernelClassifier` accepts any classifier of `pocketkernel`:
 
 >>> from pocketkernel import PocketClassifier
 >>> from pocketkernel.river import KernelClassifier
@@ -24,5 +24,5 @@ __all__ = ["KernelClassifier"]
 
 
 def restored(learner: OnlineKernelClassifier, extra: dict[str, Any]) -> KernelClassifier:
-    """The River model that a file holds, from its learner and what was saved with it."""
+    """The River model in a file, from its learner and what was saved with it."""
     return KernelClassifier._restored(learner, extra)

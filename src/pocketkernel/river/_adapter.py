@@ -26,7 +26,7 @@ from pocketkernel.river._columns import Columns, Features, Floats, Values, named
 class Adapter(base.Estimator):
     """A learner as a River model. A subclass reads targets, and turns scores into predictions.
 
-    The parameter `learner` is a template: what learns is a copy of it, `learner_`.
+    The parameter `learner` is a template: a copy of it, `learner_`, is trained.
     """
 
     _takes: ClassVar[type] = OnlineKernelClassifier
@@ -46,11 +46,11 @@ class Adapter(base.Estimator):
     # ---- what a subclass knows about targets ------------------------------------------------------------------------
 
     def _code(self, y: Any) -> Floats | None:
-        """A target as a column of one row, or None if it needs a closer look."""
+        """A target as a column of one row, or None if it needs further checks."""
         raise NotImplementedError
 
     def _read(self, targets: list[Any]) -> tuple[Floats, Any]:
-        """Targets as a column, and what `_keep` shall remember of them; or an error."""
+        """Targets as a column, and what `_keep` should remember of them; or an error."""
         raise NotImplementedError
 
     def _keep(self, read: Any) -> None:
@@ -65,11 +65,11 @@ class Adapter(base.Estimator):
         return model.plan(self.width)
 
     def _written(self) -> dict[str, Any]:
-        """What a file must hold about targets."""
+        """What a file must store about targets."""
         return {}
 
     def _restore_targets(self, extra: dict[str, Any]) -> None:
-        """Take over what `_written` returned, or raise `implausible()`."""
+        """Restore what `_written` returned, or raise `implausible()`."""
 
     @classmethod
     def _parameters_from(cls, learner: OnlineKernelClassifier) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Adapter(base.Estimator):
         self._learn(read_dict(x, self._takes_missing()), [y], w)
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
-        """Learn the rows of a pandas DataFrame with a Series of targets: the same as `learn_one` for each in turn.
+        """Learn the rows of a pandas DataFrame with a Series of targets, as `learn_one` would for each row in order.
 
         If a row is refused, none is learned.
         """
@@ -117,9 +117,9 @@ class Adapter(base.Estimator):
         self._y_name = getattr(y, "name", None)
 
     def _learn(self, values: Values, targets: list[Any], w: Any) -> None:
-        """Learn rows that may bring new names, labels or errors. Nothing is kept unless everything was learned."""
+        """Learn rows that may have new names, new labels or errors. Nothing is kept unless all rows were learned."""
         weights = _weights(w, len(targets))
-        if weights is not None and not weights.all():  # rows of weight 0 leave no trace
+        if weights is not None and not weights.all():  # rows of weight 0 change nothing
             kept = weights > 0
             values = {name: value[kept] if isinstance(value, np.ndarray) else value for name, value in values.items()}
             targets = [y for y, keep in zip(targets, kept, strict=True) if keep]
@@ -159,16 +159,16 @@ class Adapter(base.Estimator):
         self._score_shape = learners.room_for_scores(model, 1).shape
 
     def _check_parameters(self) -> None:
-        """Check what the learner does not check by these names."""
+        """Check parameters that the learner does not check under these names."""
         learner, seed = self.learner, self.seed
         if not isinstance(learner, self._takes):
             raise TypeError(
                 f"learner={short(learner)} is not a learner of pocketkernel for a {type(self).__name__}: use for "
-                "example PocketClassifier(). River's compat.convert_sklearn_to_river takes other estimators."
+                "example PocketClassifier(). For other estimators use River's compat.convert_sklearn_to_river."
             )
         if learner.random_state is not None:
             raise ValueError(
-                f"the learner has random_state={learner.random_state!r}: give the seed to {type(self).__name__}, as "
+                f"the learner has random_state={learner.random_state!r}: pass the seed to {type(self).__name__} as "
                 "seed=..., and leave random_state at None."
             )
         if not (seed is None or (isinstance(seed, Integral) and 0 <= int(seed) < 2**64)):
@@ -178,7 +178,7 @@ class Adapter(base.Estimator):
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
     def _score(self, x: Features) -> Any:
-        """Score of one row, or a list of its scores if there are several; 0 as long as nothing has been learned."""
+        """Score of one row, or a list of its scores if there are several; 0 before anything has been learned."""
         model = self._model
         if model is not None and type(x) is dict:
             row, score, columns = np.empty((1, self.width)), np.empty(self._score_shape), self._columns
@@ -211,7 +211,7 @@ class Adapter(base.Estimator):
 
     @property
     def learner_(self) -> OnlineKernelClassifier:
-        """The learner that has learned the rows, with all that it can tell, such as `diagnostics_`."""
+        """The fitted learner, with all its attributes, such as `diagnostics_`."""
         if self._model is None:
             raise AttributeError(f"This {type(self).__name__} has not learned anything yet: call learn_one.")
         return self._model
@@ -222,23 +222,23 @@ class Adapter(base.Estimator):
         return self.plan().nbytes if self._model is None else self._model.nbytes
 
     def plan(self) -> Plan:
-        """What the learner takes, or will take; exactly, and without any row."""
+        """The exact memory that the learner uses or will use; needs no rows."""
         self._check_parameters()
         return self._planned(self._unlearned())
 
     def certificate(self, delta: float = 0.05) -> Certificate:
-        """What the learner has done, and what that proves about its regret on the rows as it saw them.
+        """The learner's counters, and the bound on its regret that they prove for the rows as it saw them.
 
         Parameters
         ----------
         delta : float, default=0.05
-            Probability with which the bound may fail, above 0, below 1.
+            Probability that the bound fails, between 0 and 1.
         """
         return self.learner_.certificate(delta)
 
     @property
     def _raw_memory_usage(self) -> int:
-        """Bytes of the learner, and of all that Python holds: parameters, names of features and labels."""
+        """Bytes of the learner and of all Python objects: parameters, names of features and labels."""
         core = 0 if self._model is None else self._model.nbytes
         # River asks the garbage collector what an object refers to, and a dict does not report keys that are strings.
         reported = set(map(id, gc.get_referents(self.columns_)))
@@ -250,14 +250,14 @@ class Adapter(base.Estimator):
     def to_bytes(self) -> bytes:
         """The whole model as bytes: parameters, labels, columns, and the exact state of learning.
 
-        Their number grows with the names of features and labels until there are no new ones, and with nothing else.
+        Their number grows only with new names of features and new labels.
         """
         if self._model is None:
             raise ValueError(f"This {type(self).__name__} has not learned anything yet: call learn_one.")
         if type(self).__module__.rpartition(".")[0] != __package__:
             raise TypeError(
                 f"{type(self).__name__} is not a class of pocketkernel.river, so a file of it could not be read: "
-                "pickle it."
+                "use pickle instead."
             )
         extra = {
             "river": type(self._model).__name__,
@@ -267,7 +267,7 @@ class Adapter(base.Estimator):
         return model_file.encode(learners.contents_of(self._model, extra | self._written()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_bytes()` to a file, which `pocketkernel.load` reads; an older file is replaced in one step."""
+        """Write `to_bytes()` to a file for `pocketkernel.load`; an existing file is replaced atomically."""
         write_atomically(path, self.to_bytes())
 
     @classmethod
@@ -275,12 +275,12 @@ class Adapter(base.Estimator):
         """The model that `to_bytes` wrote; it continues exactly where that one was."""
         learner, extra = learners.restored(model_file.decode(data, learners.plausible))
         if not extra:
-            raise ModelFileError("the model file does not hold a model of pocketkernel.river: use pocketkernel.load.")
+            raise ModelFileError("the model file has no model of pocketkernel.river: use pocketkernel.load.")
         return cls._restored(learner, extra)
 
     @classmethod
     def _restored(cls, learner: OnlineKernelClassifier, extra: dict[str, Any]) -> Self:
-        """The model that a file holds, from its learner and what was saved with it."""
+        """The model in a file, from its learner and what was saved with it."""
         given = learner.get_params(deep=False)
         template = type(learner)(**given | {"random_state": None})
         shape = {"width": learner.n_features_in_} | cls._parameters_from(learner)
@@ -328,7 +328,7 @@ def writable(what: str, name: Hashable) -> Any:
     """A name as a file can hold it."""
     plain = name.item() if isinstance(name, np.generic) else name
     if not model_file.is_plain(plain):
-        raise ValueError(f"the {what} {name!r} cannot be written to a file: name it by a string or a number.")
+        raise ValueError(f"the {what} {name!r} cannot be written to a file: use a string or a number.")
     return plain
 
 
@@ -339,4 +339,4 @@ def are_plain(names: Any) -> bool:
 
 def implausible() -> ModelFileError:
     """The error about a file whose columns or labels are not plausible."""
-    return ModelFileError("the model file does not hold the columns and labels of a river model.")
+    return ModelFileError("the model file does not contain the columns and labels of a river model.")

@@ -17,20 +17,20 @@ from pocketkernel.river._labels import Labels, Pair, Several
 class KernelClassifier(Adapter, base.MiniBatchClassifier):
     """A learner of `pocketkernel` as a River classifier.
 
-    Labels need not be known beforehand. Of two labels, True (or 1) is positive and False (or 0) negative; of others,
-    the first to appear is negative.
+    Labels need not be known in advance. For two classes, True (or 1) is positive and False (or 0) negative; for other
+    labels, the first to appear is negative.
 
-    Features may come and go: the first `width` names get a column each, a later name shares the column that its hash
-    selects, and a feature that is missing from a row is 0. PocketClassifier scales the features itself; for the other
-    learners put a scaler before this model.
+    Features may appear and disappear: the first `width` names get a column each, a later name shares the column that
+    its hash selects, and a feature that is missing from a row is 0. PocketClassifier scales the features itself; for
+    the other learners put a scaler before this model.
 
     Parameters
     ----------
     learner : classifier of `pocketkernel`
-        What learns, such as `PocketClassifier(memory="32KiB")`. It is copied, never changed. Leave its `random_state`
+        The learner, such as `PocketClassifier(memory="32KiB")`. It is copied, never changed. Leave its `random_state`
         at None.
     n_classes : int, default=2
-        Number of labels to leave room for, from 2 to 10,000; more than 2 for a multiclass learner only.
+        Maximum number of labels, from 2 to 10,000; more than 2 only for a multiclass learner.
     width : int, default=64
         Number of columns, from 1 to 1,000,000. Memory and time grow with it: set it to the number of features if that
         is known.
@@ -40,7 +40,7 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
     Attributes
     ----------
     learner_
-        The learner that has learned the rows, with its `diagnostics_`, `kernel_weights_` and the like.
+        The fitted learner, with its `diagnostics_`, `kernel_weights_` and other attributes.
     columns_ : dict
         Column of each name that has its own.
     collisions_ : int
@@ -81,7 +81,7 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        """Every learner, with room for two labels and for ten."""
+        """Every learner, with two labels and with ten."""
         for class_ in (getattr(learners, name) for name in learners.__all__):
             if issubclass(class_, OnlineKernelClassifier):
                 learner = class_(**{"horizon": 2000} if "horizon" in class_._get_param_names() else {})
@@ -96,7 +96,7 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
     # ---- predicting -------------------------------------------------------------------------------------------------
 
     def predict_one(self, x: Features) -> Any:  # type: ignore[override]
-        """Label of the features x, None before the first one was learned.
+        """Predicted label of the features x; None before the first row was learned.
 
         A binary learner's score of exactly 0 is positive; of equal scores of a multiclass learner, the label that
         appeared first wins.
@@ -106,7 +106,7 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
     def predict_proba_one(self, x: Features) -> dict[Any, float]:  # type: ignore[override]
         """Probability of each label that has been learned; needs a learner with the logistic loss.
 
-        With room for two labels, those of False and True from the beginning.
+        With two labels, it includes False and True from the start.
         """
         self._check_loss()
         return self._labels.odds(self._score(x))
@@ -155,7 +155,7 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
 
     def _adopt(self, model: OnlineKernelClassifier) -> None:
         super()._adopt(model)
-        self._has_odds = hasattr(model, "predict_proba")  # looked up once, since scikit-learn takes its time
+        self._has_odds = hasattr(model, "predict_proba")  # looked up once, because scikit-learn is slow
 
     def _planned(self, model: OnlineKernelClassifier) -> Plan:
         return model.plan(self.width, n_classes=self.n_classes)
@@ -165,7 +165,7 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
         check_count("n_classes", self.n_classes, 2, 10_000)
         if self.n_classes > 2 and not self._is_multiclass():
             raise ValueError(
-                f"n_classes={self.n_classes}, but {type(self.learner).__name__} tells two labels apart: use "
+                f"n_classes={self.n_classes}, but {type(self.learner).__name__} supports only two labels: use "
                 "PocketClassifier, or wrap this model in river.multiclass.OneVsRestClassifier."
             )
 

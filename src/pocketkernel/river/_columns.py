@@ -20,7 +20,7 @@ Values = dict[Hashable, Any]
 
 
 class Columns:
-    """The column of each name, of so many."""
+    """The column of each name, of a fixed number of columns."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -65,7 +65,7 @@ class Columns:
         """Remember the names of `count` rows that have been learned."""
         self.of.update(new)
         self.collisions += len(shared) * count
-        for name in shared:  # not all of them, since memory is bounded: the others are hashed again
+        for name in shared:  # not all of them, because memory is bounded: the others are hashed again
             if len(self.shared) < 4 * self.width:
                 self.shared[name] = self._shared_column(name)
 

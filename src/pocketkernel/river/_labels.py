@@ -1,4 +1,4 @@
-"""From labels to the learner's classes and back, for labels that are not known beforehand."""
+"""From labels to the learner's classes and back, for labels that are not known in advance."""
 
 import math
 from collections.abc import Hashable, Iterable
@@ -73,7 +73,7 @@ class Pair(Labels):
 
     def _advice(self) -> str:
         return (
-            "this learner tells two labels apart; use PocketClassifier, or wrap the model in "
+            "this learner supports only two labels; use PocketClassifier, or wrap the model in "
             "river.multiclass.OneVsRestClassifier."
         )
 

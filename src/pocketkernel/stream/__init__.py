@@ -1,4 +1,4 @@
-"""Streams of rows and labels: files and pipes, encoding, scaling, and made-up streams."""
+"""Streams of rows and labels: files and pipes, encoding, scaling, and generated streams."""
 
 from pocketkernel.stream.block import Block, blocks_of, gather, permutation
 from pocketkernel.stream.encode import Encoding

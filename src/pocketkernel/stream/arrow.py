@@ -28,7 +28,7 @@ class ArrowBatches:
         self.schema = Schema(self.arrow_schema.names, [self._is_number(field.type) for field in self.arrow_schema])
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
-        """Rows as columns; `kinds` tells of each name whether it is a number (n), text (t) or not wanted (-)."""
+        """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-)."""
         wanted = [name for name in self.schema.names if kinds.get(name, "-") != "-"]
         row = 0
         try:
@@ -60,8 +60,8 @@ class ArrowBatches:
             what = "Parquet" if format == "parquet" else "an Arrow file"
             how = "an Arrow stream" if format == "arrow" else "CSV or an Arrow stream"
             raise ValueError(
-                f"{opened.name}: {what} is read from several places at once, so it must be an uncompressed file on "
-                f"disk; through a pipe or compressed, use {how}."
+                f"{opened.name}: {what} needs random access, so it must be an uncompressed file on disk; for a pipe "
+                f"or compressed data use {how}."
             )
         if format == "parquet":
             from pyarrow import parquet  # noqa: PLC0415

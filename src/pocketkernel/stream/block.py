@@ -1,4 +1,4 @@
-"""Blocks of rows: what streams are made of."""
+"""Blocks of rows, the parts of a stream."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -41,7 +41,7 @@ class Block:
         return replace(self, X=self.X.toarray()) if is_sparse(self.X) else self
 
     def __getitem__(self, part: slice) -> Self:
-        """Some of the rows; the place is kept if they begin at the first."""
+        """Some of the rows; file and line are kept if they start with the first row."""
         begins = part.indices(len(self))[0] == 0
         y = None if self.y is None else self.y[part]
         return replace(self, X=_cut(self.X, part), y=y, line=self.line if begins else None)
@@ -82,7 +82,7 @@ def gather(blocks: Iterable[Block]) -> Block:
 
 
 def permutation(rows: int, seed: int) -> npt.NDArray[np.int64]:
-    """The order of rows that a seed stands for, everywhere: ``numpy.random.default_rng(seed).permutation(rows)``.
+    """The order of rows for a seed, used everywhere: ``numpy.random.default_rng(seed).permutation(rows)``.
 
     Examples
     --------
@@ -170,5 +170,5 @@ def csr(values: Array, columns: Array, starts: Array, width: int) -> sparse.csr_
 def check_block(block: int) -> int:
     """The size of a block, or an error."""
     if block < 1:
-        raise ValueError(f"block={block} is too small: use a whole number from 1 up.")
+        raise ValueError(f"block={block} is too small: use a positive integer.")
     return block

@@ -1,6 +1,6 @@
-"""CSV, TSV and their like: a record per line, fields in quotes or not, with or without a line of names.
+"""CSV, TSV and similar formats: one record per line, fields with or without quotes, with or without a header.
 
-The records are read in the binding (text.cpp), which knows line and column of what it cannot read.
+The records are parsed in the binding (text.cpp), which reports line and column of errors.
 """
 
 from collections import Counter
@@ -30,10 +30,10 @@ class Delimited:
         delimiter: str,
         header: bool | None,  # whether the first record has the names; None: if none of its fields is a number
         columns: list[str] | None,  # the names, without a header; with one, the same names in any order
-        sample: int = SAMPLE,  # rows to tell numbers from text by
+        sample: int = SAMPLE,  # rows that decide which columns are numbers
     ) -> None:
         if len(delimiter.encode()) != 1 or delimiter in '"\n\r':
-            raise ValueError(f"delimiter={delimiter!r} cannot be used: give one ASCII character, such as ',' or ';'.")
+            raise ValueError(f"delimiter={delimiter!r} is not supported: use one ASCII character, such as ',' or ';'.")
         self.text, self.skipped, self.delimiter = Text(opened), skipped, delimiter
         self.text.fill()
         first = self._first_record()
@@ -58,7 +58,7 @@ class Delimited:
         self.schema = Schema(names, self._numeric(len(names), sample))
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
-        """Rows as columns; `kinds` tells of each name whether it is a number (n), text (t) or not wanted (-).
+        """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-).
 
         `label` names the column of the labels, for advice.
         """

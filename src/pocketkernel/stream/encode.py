@@ -1,7 +1,7 @@
 """From named columns to rows of numbers: labels, dropped columns, categories, missing values.
 
-The width of a row is known before the first one. What is learned on the way (which category has which place, the mean
-of a column so far) depends on earlier rows only.
+The width of a row is known before the first row. What is learned from the rows (the column of each category, the mean
+of a column so far) depends only on earlier rows.
 """
 
 import zlib
@@ -70,7 +70,7 @@ class Feature:
 
 @dataclass
 class Encoding:
-    """How the columns of a table become a row of numbers. Can be written as JSON, and read again.
+    """How the columns of a table become a row of numbers. Can be written to JSON and read back.
 
     Attributes
     ----------
@@ -83,9 +83,9 @@ class Encoding:
         All labels, if they were given.
     missing : {"error", "mean"}
     max_categories, hash_width : int
-        Columns for the first categories, and further ones for the others.
+        Number of columns for the first categories, and of further columns for the others.
     frozen : bool
-        Whether rows change nothing any more.
+        Whether new rows no longer change the encoding.
     """
 
     features: list[Feature]
@@ -118,7 +118,7 @@ class Encoding:
         numeric = dict(zip(names, schema.numeric, strict=True))
         kept = [name for name in names if name not in dropped and name != target]
         if not kept:
-            raise ValueError("no column is left for the rows: drop fewer.")
+            raise ValueError("all columns were dropped: drop fewer columns.")
         features = [Feature(name, name in by_name or (categorical == "auto" and not numeric[name])) for name in kept]
         known = None if classes is None else plain_classes(classes)
         if known is not None and target is not None and not numeric[target]:
@@ -127,7 +127,7 @@ class Encoding:
         made = cls(features, target, is_number, known, missing, max_categories, hash_width)
         if made.n_features > WIDEST:
             raise ValueError(
-                f"the columns make rows of {made.n_features:,} places, more than {WIDEST:,}: use fewer categories "
+                f"the encoded rows would have {made.n_features:,} columns, more than {WIDEST:,}: use fewer categories "
                 "(max_categories, hash_width), or drop columns."
             )
         return made
@@ -324,7 +324,7 @@ class Encoding:
         )
         given.end()
         if self.n_features > WIDEST:
-            raise ModelFileError(f"encoding makes rows of {self.n_features:,} places, more than {WIDEST:,}.")
+            raise ModelFileError(f"encoding makes rows of {self.n_features:,} columns, more than {WIDEST:,}.")
         names = [feature.name for feature in self.features]
         if len({*names, self.label}) <= len(names):
             raise ModelFileError("encoding.features names a column twice, or the label.")

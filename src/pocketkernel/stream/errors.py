@@ -1,4 +1,4 @@
-"""What can be wrong with a stream, and the count of what was skipped."""
+"""Errors in a stream, and the count of skipped rows."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -27,7 +27,7 @@ class StreamError(ValueError):
     field : str, default=""
         Name of the column of the table.
     unit : str, default="line"
-        What is counted by `line`.
+        What `line` counts.
     advice : str, default=""
         What to do about it.
 
@@ -79,13 +79,13 @@ def _again(expected: str, found: str, place: dict[str, object]) -> StreamError:
 def advice_on_text(field: str, label: str | None) -> str:
     """What to do about text in a column of numbers, which may be that of the labels."""
     if field == label:
-        return "if labels are text, name all of them in classes="
-    return "if the column holds categories, name it in categorical="
+        return "if the labels are text, list all of them in classes="
+    return "if the column has categories, list it in categorical="
 
 
 @dataclass
 class Skipped:
-    """Rows that were left out, and why.
+    """Rows that were skipped, and why.
 
     Attributes
     ----------

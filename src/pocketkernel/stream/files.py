@@ -1,6 +1,6 @@
 """Files, globs and standard input, plain or compressed, opened one after the other and read in constant memory.
 
-A file's compression and format are told by its first bytes and its name. Nothing here knows what a row is.
+The compression and format of a file are detected from its first bytes and its name. Nothing here parses rows.
 """
 
 import bz2
@@ -57,7 +57,7 @@ class Counted(io.RawIOBase):
         read = getattr(self.file, "read1", self.file.read)
         data = read(len(room))
         if not isinstance(data, bytes):
-            raise TypeError(f"a file opened in binary mode is needed, but its read gave {type(data).__name__}.")
+            raise TypeError(f"a file opened in binary mode is needed, but its read returned {type(data).__name__}.")
         room[: len(data)] = data
         self.count += len(data)
         return len(data)
@@ -176,7 +176,7 @@ def _opened(file: BinaryIO, name: str, path: Path | None = None) -> Opened:
 
 
 def find(source: Source) -> Files:
-    """The files that a path, a glob, a list of paths, "-" (standard input) or a binary file stands for."""
+    """The files that a path, a glob, a list of paths, "-" (standard input) or a binary file refers to."""
     if isinstance(source, (str, os.PathLike)):
         if source == STDIN:
             return Files(kept=_opened(standard_input(), "standard input"))
@@ -190,13 +190,13 @@ def find(source: Source) -> Files:
         if not path.exists():
             raise FileNotFoundError(f"{path} does not exist.")
         if path.is_dir():
-            raise IsADirectoryError(f"{path} is a folder: give a file, or a glob like '{path}/*.csv'.")
+            raise IsADirectoryError(f"{path} is a folder: use a file, or a glob such as '{path}/*.csv'.")
     if len(paths) == 1 and not paths[0].is_file():  # a named pipe or a device can be read only once
         kept = _opened(cast(BinaryIO, paths[0].open("rb", buffering=0)), str(paths[0]))
         kept.owned = True
         return Files(kept=kept)
     if not paths or not all(path.is_file() for path in paths):
-        raise ValueError(f"{list(map(str, paths))} cannot be read one after the other: give files, at least one.")
+        raise ValueError(f"{list(map(str, paths))} cannot be read one after the other: use one or more files.")
     return Files(paths, size=sum(path.stat().st_size for path in paths))
 
 
@@ -236,7 +236,7 @@ def guess_format(opened: Opened) -> str:
     for known, is_it in signs.items():
         if is_it:
             return known
-    raise ValueError(f"the format of {opened.name} cannot be told: give format=, one of {', '.join(SUFFIXES)}.")
+    raise ValueError(f"the format of {opened.name} cannot be detected: set format=, one of {', '.join(SUFFIXES)}.")
 
 
 class Text:

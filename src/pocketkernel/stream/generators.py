@@ -1,4 +1,4 @@
-"""Streams that are made up, so that the truth about them is known."""
+"""Generated streams, for which the true labels are known."""
 
 from typing import Any
 

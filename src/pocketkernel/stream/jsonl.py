@@ -1,7 +1,7 @@
 """JSON lines: an object on every line, whose keys are the columns.
 
-Keys may come in any order and be absent, which is a missing value. The columns are the keys that more than half of the
-first 1,000 rows have; any other key is an error, unless the columns are given: then other keys are left out.
+Keys may be in any order; an absent key is a missing value. The columns are the keys that more than half of the first
+1,000 rows have. Any other key is an error, unless the columns are given: then other keys are ignored.
 """
 
 import json
@@ -22,7 +22,7 @@ TYPES = {"n": {int, float, bool, type(None)}, "t": {str, int, float, bool, type(
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 _decode = json.JSONDecoder(parse_constant=_no_constant).decode
@@ -39,7 +39,7 @@ class JsonLines:
         *,
         optional: str | None = None,  # a column that may be absent from all rows
         known: Iterable[str] = (),  # without `columns`, keys that earlier files have
-        sample: int = SAMPLE,  # lines to tell keys, and numbers from text, by
+        sample: int = SAMPLE,  # lines that decide the keys, and which of them are numbers
     ) -> None:
         self.name = opened.name
         self.all_keys = columns is None  # of given columns, other keys are left out
@@ -54,7 +54,7 @@ class JsonLines:
         self.schema = Schema(names, [all(type(row.get(name)) in TYPES["n"] for row in rows) for name in names])
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
-        """Rows as columns; `kinds` tells of each name whether it is a number (n), text (t) or not wanted (-).
+        """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-).
 
         `label` names the column of the labels, for advice.
         """

@@ -1,4 +1,4 @@
-"""Which column has the labels, what they may be, and which columns an option names."""
+"""Finds the label column, the classes, and the columns that an option names."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
@@ -11,19 +11,19 @@ LABEL_NAMES = ("label", "y", "target", "class")
 
 
 def all_named(columns: Iterable[str | int], names: list[str], option: str) -> set[str]:
-    """Names of columns that were given by name or by place."""
+    """Names of columns that were given by name or by index."""
     known = set(names)
     return {column if column in known else named(column, names, option) for column in columns}
 
 
 def named(column: str | int, names: list[str], option: str) -> str:
-    """Name of a column that was given by name or by place."""
+    """Name of a column that was given by name or by index."""
     if isinstance(column, str) and column in names:
         return column
     if isinstance(column, int) and -len(names) <= column < len(names):
         return names[column]
     known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    raise ValueError(f"{option}={column!r} is no column; there are {len(names)}: {known}.")
+    raise ValueError(f"{option}={column!r} is not a column: choose one of these {len(names)}: {known}.")
 
 
 def label_of(label: Label, names: list[str]) -> str | None:
@@ -42,7 +42,7 @@ def label_of(label: Label, names: list[str]) -> str | None:
 def plain_classes(classes: Sequence[Any]) -> list[Any]:
     """Classes as numbers if all of them are or read as numbers, else as text."""
     if len(set(classes)) < 2:
-        raise ValueError(f"classes={list(classes)!r} are too few: give two or more different ones.")
+        raise ValueError(f"classes={list(classes)!r} is too short: use two or more different classes.")
     try:
         numbers = [float(name) for name in classes]
     except ValueError:
@@ -61,7 +61,7 @@ def expected_label(classes: list[Any] | None) -> str:
 
 
 def rows_until(good: npt.NDArray[np.bool_], most: int | None) -> int:
-    """How many rows to take so that `most` of them are good ones; all, if there are no more.
+    """How many rows to take so that `most` of them are valid; all rows if there are fewer.
 
     Examples
     --------

@@ -20,19 +20,19 @@ _EXPECTED = {
     "index": "a column, which is a whole number from 1 up",
     "colon": "a ':' between column and value",
     "value": "a finite number",
-    "qid": "no qid: rankings cannot be learned, remove them",
+    "qid": "no qid (ranking is not supported: remove them)",
 }
 
 
 class Libsvm:
-    """The rows of one file; a `width` of None stands for any."""
+    """The rows of one file; a `width` of None means any."""
 
     def __init__(self, opened: Opened, skipped: Skipped, width: int | None, dtype: npt.DTypeLike = np.float64) -> None:
         self.text, self.skipped, self.width, self.dtype = Text(opened), skipped, width, dtype
         self.most = ROWS  # to read in one go
 
     def pieces(self) -> Iterator[Piece]:
-        """Rows, as they come."""
+        """Rows in the order of the file."""
         text, page = self.text, Page(2 * len(self.text.buffer) + 1)
         while True:
             if len(text.buffer) >= page.size:

@@ -1,4 +1,4 @@
-"""One way to open any source of rows."""
+"""Opens any source of rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,10 +37,9 @@ class Stream:
     classes : list or None
         All labels, if they were given.
     skipped : Skipped
-        How many rows were left out, and the first reports.
+        How many rows were skipped, and the first reports.
     encoding : Encoding or None
-        What has been made of the columns of a table so far; `encoding.to_dict()` can be kept, to read other files in
-        the same way.
+        How the columns of a table are encoded so far; save `encoding.to_dict()` to read other files in the same way.
     """
 
     format: str
@@ -78,8 +77,8 @@ class Stream:
         Parameters
         ----------
         start : int, default=0
-            Rows to leave out at the beginning, of those that are not skipped: for going on after an interruption. They
-            are read and encoded all the same, so that the rest comes out as it would have.
+            Number of rows to omit at the beginning, not counting skipped ones, to resume after an interruption. They
+            are still read and encoded, so that the remaining rows are the same as without the interruption.
         """
         if self._files.kept is None and self._files.looked_at is None:
             self.skipped = Skipped(self.skipped.on_error)
@@ -113,58 +112,58 @@ def open_stream(
 ) -> Stream:
     r"""Open files as a stream of rows.
 
-    What is empty, null or absent is missing. In a CSV or TSV file's columns of numbers, so are these words, in small
-    or capital letters: na, n/a, nan, null, none and ?. In columns of categories, and in labels that are text, they are
-    values like any other. A row whose label is missing cannot be used.
+    Empty, null and absent values are missing. In numeric columns of CSV and TSV files, these words are missing values,
+    too (case-insensitive): na, n/a, nan, null, none and ?. In categorical columns and in text labels they are ordinary
+    values. A row without a label is an error.
 
     Parameters
     ----------
     source : path, glob, list of paths, "-" for standard input, or binary file
-        Plain, or compressed by gzip, bzip2 or xz, which is told by the first bytes.
+        Plain, or compressed with gzip, bzip2 or xz, which is detected from the first bytes.
     format : {"libsvm", "csv", "tsv", "parquet", "arrow", "jsonl"}, default=None
-        None: told by the name (.svm, .csv, .tsv, .parquet, .arrow, .jsonl ...), or else by how the first file begins.
+        None: detected from the name (.svm, .csv, .tsv, .parquet, .arrow, .jsonl ...) or the start of the first file.
     label : str, int or False, default=None
-        Column of the labels, by name or by place from 0 (-1 is the last). None: the column called label, y, target or
-        class; in LIBSVM text, the first. False: there are no labels.
+        Label column, by name or by index from 0 (-1 is the last). None: the column named label, y, target or class; in
+        LIBSVM text, the first. False: there are no labels.
     classes : list, default=None
-        All labels. Any other is an error then.
+        All labels. Any other label is then an error.
     columns : list of str, default=None
         Names of the columns of a table without a header; the keys to read from JSON lines.
     drop : list of columns, default=()
-        What to leave out.
+        Columns to ignore.
     categorical : list of columns or "auto", default=()
-        Columns of categories. "auto": those whose first 1,000 rows have something other than numbers. Any other text is
-        an error.
+        Categorical columns. "auto": all columns that are not numeric in the first 1,000 rows. Text in any other column
+        is an error.
     max_categories : int, default=32
-        The first so many categories of a column have a place of their own, in order of appearance. The column takes so
-        many places in every row, however many categories there are. At most 65,536; a row has at most 1,000,000 places
-        in all.
+        Number of categories of a column that are one-hot encoded, in order of appearance. A categorical column always
+        has this number of columns in the encoded row. At most 65,536; an encoded row has at most 1,000,000 columns.
     hash_width : int, default=0
-        Further places, at most 65,536, for the other categories, chosen by a hash of the category's text. 0: the other
-        categories share places with the first ones. `encoding.hashed` counts the rows.
+        Number of further columns, at most 65,536, for the other categories, chosen by a hash of the category's text. 0:
+        the other categories share the columns of the first ones. `encoding.hashed` counts the rows.
     missing : {"error", "mean"}, default="error"
-        What to do without a value. "mean": take the mean of the earlier rows of that column (0 if there are none; no
-        category at all), and add a column that says so to every column.
+        How to handle missing values. "mean": use the mean of the earlier rows of that column (0 if there are none; no
+        category for categorical columns), and add an indicator column for every column.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with a row that cannot be read: raise StreamError, or leave it out, count and report it.
+        How to handle a row that cannot be read: raise StreamError, or skip, count and report it.
     block : int, default=1000
-        Rows per block; fewer of tables with many columns, so that a block takes at most 256 MiB (unless one row does).
+        Rows per block; fewer for tables with many columns, so that a block has at most 256 MiB (unless one row is
+        larger).
     n_features : int, default=None
-        Columns of LIBSVM text. None: the largest in the files, from a first pass; what can be read only once has those
-        of the first block.
+        Number of columns of LIBSVM text. None: the largest column in the files, from a first pass; in the first block
+        if the source can be read only once.
     delimiter : str, default=None
-        What divides the fields of a table in text. None: a tab for "tsv", else a comma.
+        Field delimiter of a text table. None: a tab for "tsv", otherwise a comma.
     header : bool, default=None
-        Whether a table in text begins with names. None: it does if its first line has no numbers.
+        Whether the first line of a text table has the column names. None: it does if it has no numbers.
     encoding : dict, default=None
-        What `Stream.encoding.to_dict()` gave for an earlier stream: read tables in the same way, learning nothing more.
-        The labels may be absent, or be ignored by label=False. Replaces label, classes, drop, categorical,
+        `Stream.encoding.to_dict()` of an earlier stream: read tables in the same way, without changing the encoding.
+        The labels may be absent, or be ignored with label=False. Replaces label, classes, drop, categorical,
         max_categories, hash_width and missing.
     dtype : {float32, float64}, default=float64
         Type of the rows.
     rows : int, default=None
-        Stop after so many: rows behind them are neither checked nor encoded. The width of LIBSVM files is still that
-        of the whole files, unless n_features is given.
+        Stop after this number of rows: later rows are neither checked nor encoded. The width of LIBSVM files is still
+        that of the whole files, unless n_features is given.
 
     Examples
     --------
@@ -186,7 +185,7 @@ def open_stream(
     if format is not None:
         _check("format", format, tuple(SUFFIXES))
     if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype={dtype!r} cannot be used: use float32 or float64.")
+        raise ValueError(f"dtype={dtype!r} is not supported: use float32 or float64.")
     _check_number("max_categories", max_categories, 1, MOST_CATEGORIES)
     _check_number("hash_width", hash_width, 0, MOST_CATEGORIES)
     _check_number("rows", rows, 1)
@@ -243,7 +242,7 @@ def open_stream(
             hash_width=hash_width,
         )
     if n_features not in (None, plan.n_features):
-        raise ValueError(f"n_features={n_features} is wrong: the columns make rows of {plan.n_features}.")
+        raise ValueError(f"n_features={n_features} is wrong: the encoded rows have {plan.n_features} columns.")
 
     def pieces(stream: Stream) -> Iterator[Piece]:
         assert stream.encoding is not None
@@ -294,7 +293,7 @@ def _open_libsvm(
     elif width is None:
         width = width_of(files)
     if width < 1:
-        raise ValueError(f"n_features={width}: rows need at least one column, and none was found; give n_features=.")
+        raise ValueError(f"n_features={width}: rows need at least one column, but none was found; set n_features=.")
 
     def pieces(stream: Stream) -> Iterator[Piece]:
         left = most
@@ -357,6 +356,6 @@ def _check(name: str, value: str, known: Sequence[str]) -> None:
 
 def _check_number(name: str, number: int | None, least: int, most: float = float("inf")) -> None:
     if number is not None and number < least:
-        raise ValueError(f"{name}={number} is too small: use a whole number from {least} up.")
+        raise ValueError(f"{name}={number} is too small: use an integer of at least {least}.")
     if number is not None and number > most:
         raise ValueError(f"{name}={number} is too large: use at most {most:,}.")

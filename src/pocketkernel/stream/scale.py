@@ -1,6 +1,6 @@
-"""Online scaling. What becomes of a row depends on that row and on the rows before it, never on the size of the blocks.
+"""Online scaling. The scaled row depends on that row and on the rows before it, never on the size of the blocks.
 
-A column that has not changed yet says nothing about its scale; no rule here divides by zero.
+The scale of a column that has been constant so far is unknown; no rule here divides by zero.
 """
 
 from typing import Any, ClassVar, Self
@@ -17,7 +17,7 @@ State = dict[str, npt.NDArray[Any]]
 
 
 class Scaler:
-    """Base of the scalers: a subclass has some numbers for each column, and moves them on row by row."""
+    """Base of the scalers: a subclass has some statistics for each column, and updates them row by row."""
 
     kind: ClassVar[str]
     _sums: ClassVar[tuple[str, ...]]  # names of what is remembered of each column
@@ -32,7 +32,7 @@ class Scaler:
         return len(self.columns[self._sums[0]]) if self.columns else 0
 
     def transform_then_learn(self, X: Rows) -> Rows:
-        """Scale each row by what the rows before it tell, then learn it.
+        """Scale each row using the rows before it, then learn it.
 
         Parameters
         ----------
@@ -46,7 +46,7 @@ class Scaler:
         return self._scale(X, learn=True)
 
     def transform(self, X: Rows) -> Rows:
-        """Scale each row by what has been learned, and learn nothing."""
+        """Scale each row using what has been learned, without learning."""
         if self.count == 0:
             raise ValueError(f"this {type(self).__name__} has not seen a row yet: use transform_then_learn first.")
         self._begin(X)
@@ -81,8 +81,8 @@ class Scaler:
     def _begin(self, X: Rows) -> None:
         if is_sparse(X) and self.kind != OnlineMaxAbs.kind:
             raise ValueError(
-                f"{type(self).__name__} moves zeros, so sparse rows would not stay sparse: use OnlineMaxAbs, or make "
-                "the rows dense by Block.dense()."
+                f"{type(self).__name__} changes zeros, so sparse rows would not stay sparse: use OnlineMaxAbs, or make "
+                "the rows dense with Block.dense()."
             )
         width = X.shape[1]
         if not self.columns:
@@ -102,7 +102,7 @@ class OnlineStandard(Scaler):
     Parameters
     ----------
     clip : float, default=10.0
-        No result is further from 0. The first rows may nearly agree and make the deviation tiny.
+        Results are clipped to [-clip, clip]. The first rows may be nearly equal and make the deviation tiny.
 
     References
     ----------
@@ -133,7 +133,7 @@ class OnlineStandard(Scaler):
         x -= before["first"]
         if not learn:
             return self._scaled(x, before["sum"] / self.count, before["squares"] / self.count, X.dtype)
-        # Sums go on from the carried ones term by term, so a block's size changes no bit. The squares are Welford's:
+        # Sums continue from the carried ones term by term, so the block size changes no bit. The squares are Welford's:
         # each term is the product of the distances from the mean before and after, which is never negative.
         sums = np.cumsum(np.concatenate([before["sum"][None], x]), axis=0)
         counts = self.count + np.arange(len(x) + 1, dtype=np.float64)[:, None]
@@ -173,7 +173,7 @@ class OnlineStandard(Scaler):
 
 
 class OnlineMinMax(Scaler):
-    """Map the range of the rows before to 0 ... 1, column by column; what lies outside becomes 0 or 1.
+    """Map the range of the rows before to [0, 1], column by column; values outside become 0 or 1.
 
     The first row becomes 0. Where all rows before were equal, a larger value becomes 1, any other 0.
 
@@ -209,7 +209,7 @@ class OnlineMinMax(Scaler):
 
 
 class OnlineMaxAbs(Scaler):
-    """Divide by the largest absolute value of the rows before, column by column; what is larger becomes 1 or -1.
+    """Divide by the largest absolute value of the rows before, column by column; larger values become 1 or -1.
 
     Zeros stay zeros, so sparse rows stay sparse.
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pocketkernel.stream.errors import StreamError
 
-SAMPLE = 1000  # rows that are looked at to tell numbers from text
+SAMPLE = 1000  # rows that decide which columns are numbers
 
 Floats = npt.NDArray[np.float64]
 Texts = list[str | None]
@@ -85,7 +85,7 @@ class TableReader(Protocol):
     schema: Schema
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
-        """Its rows; `kinds` tells of each name whether it is a number (n), text (t) or not wanted (-).
+        """Its rows; `kinds` has for each name whether it is a number (n), text (t) or skipped (-).
 
         `label` names the column of the labels, for advice.
         """

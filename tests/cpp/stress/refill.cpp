@@ -103,6 +103,7 @@ constexpr Learner learners[] = {
     {"multiclass_m_omd_s", 3, pk::Storage::full},
     {"pocket_classifier", 2, pk::Storage::full},
     {"pocket_classifier", 3, pk::Storage::full},
+    {"pocket_regressor", 2, pk::Storage::full},
 };
 
 constexpr pk::KernelSpec mixed[] = {{pk::Family::gaussian, 1.0},  {pk::Family::gaussian, 2.0},
@@ -144,19 +145,20 @@ void run(const Table& table, const Learner& learner, const Arrays<U>& arrays, do
     if (!table.make(learner.name, config, block, bytes, engine, status) || status != pk::Status::ok) std::abort();
     const std::unique_ptr<double[]> scores(new double[count * config.kernel_count * learner.classes]);
     std::unique_ptr<std::int32_t[]> labels(new std::int32_t[count]);
-    std::unique_ptr<double[]> weights(new double[count]);
+    std::unique_ptr<double[]> weights(new double[count]), targets(new double[count * learner.classes]);
     pk::Rng rng(rounds + 7);
     const auto begin = std::chrono::steady_clock::now();
     while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds) {
         for (std::size_t r = 0; r < count; ++r) {
             labels[r] = static_cast<std::int32_t>(rng.index(learner.classes));
             weights[r] = rng.uniform() < 0.1 ? 1e9 * rng.uniform() : 1.0;
+            for (std::size_t c = 0; c < learner.classes; ++c) targets[r * learner.classes + c] = rng.uniform();
         }
         for (bool sparse : {false, true}) {
             const Rows rows = arrays.rows(sparse);
             Fault fault;
             (void)engine->check(rows, fault);  // whatever it says, the rows are others by now
-            engine->learn(rows, Lessons{labels.get(), weights.get()}, scores.get());
+            engine->learn(rows, Lessons{labels.get(), targets.get(), weights.get()}, scores.get());
             engine->score(rows, scores.get(), nullptr);
             if (engine->outputs() == 1) engine->kernel_scores(rows, scores.get());
             rounds += 2 * count;
@@ -196,7 +198,7 @@ std::size_t stress(double seconds) {
 
 int main(int argc, char** argv) {
     const double seconds = argc > 1 ? std::atof(argv[1]) : 8.0;
-    const double each = seconds / 32.0;  // sixteen learners, rows of two types
+    const double each = seconds / 36.0;  // eighteen learners, rows of two types
     const bool good = stress<float>(each) > 0 && stress<double>(each) > 0;
     return good ? 0 : 1;
 }

@@ -87,7 +87,7 @@ def theorem_1(
     reservoir : int, default=10
         M, at least 2.
     full_rounds : float, default=None
-        Mean number of rounds with a loss that begin with a full buffer, see `Trace.full_rounds`; None stands for T,
+        Mean number of rounds with a loss that begin with a full buffer, see `Trace.full_rounds`; None means T,
         which is all that is known before a run.
     k1 : float, default=1.0
         Least kappa(x, x).
@@ -135,7 +135,7 @@ def theorem_2(
     removals : float
         |J|, measured.
     step : float, default=None
-        c of lambda = c U / sqrt(B); None stands for the paper's lambda, U sqrt(2 / (5 A')).
+        c of lambda = c U / sqrt(B); None means the paper's lambda, U sqrt(2 / (5 A')).
     loss, alignment, rows, kernels, budget, norm_bound, reservoir, full_rounds, k1
         As in `theorem_1`.
 

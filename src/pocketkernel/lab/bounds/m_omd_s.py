@@ -78,7 +78,7 @@ def theorem_3(
     delta : float, default=0.01
         Between 0 and 1, with B >= 21 ln(1/delta).
     step : float, default=None
-        c of lambda = c U / sqrt(B); None stands for the paper's 2 / G1.
+        c of lambda = c U / sqrt(B); None means the paper's 2 / G1.
     G1, G2 : float, default=1.0
         Constants of the loss.
 
@@ -125,7 +125,7 @@ def theorem_5(
     removals : float
         |J|, measured.
     step : float, default=None
-        c of lambda = c U / sqrt(B); None stands for U / sqrt(G1 G2 L) with the competitor's L, at most
+        c of lambda = c U / sqrt(B); None means U / sqrt(G1 G2 L) with the competitor's L, at most
         1 / (4 G1 G2).
     loss, rows, kernels, budget, delta, G1, G2
         As in `theorem_3`.

@@ -53,7 +53,7 @@ class DataSet:
     samples : dict
         Positives by rows, for smaller files that will do as well; None if they are not known.
     head : int
-        If not 0, only so many rows are taken from the beginning.
+        If not 0, only this number of rows is taken from the start.
     note : str
         What else to know.
     sha256 : str
@@ -181,11 +181,11 @@ class Checked:
 
 
 def entry(name: str) -> DataSet:
-    """A data set of the catalogue by its name, in small or capital letters."""
+    """A data set of the catalogue by its name, case-insensitive."""
     for known, found in CATALOGUE.items():
         if known.lower() == name.lower():
             return found
-    raise DataError(f"{name!r} is not in the catalogue; it has {', '.join(CATALOGUE)}.")
+    raise DataError(f"{name!r} is not in the catalogue: choose from {', '.join(CATALOGUE)}.")
 
 
 def cache_folder() -> Path:
@@ -221,7 +221,7 @@ def locate(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
                 return path
     places = ", ".join(map(str, folders(folder)))
     raise DataError(
-        f"{wanted.name}{ENDINGS[0]} is not in {places}: download it by 'pocketkernel lab data get {wanted.name}', "
+        f"{wanted.name}{ENDINGS[0]} is not in {places}: download it with 'pocketkernel lab data get {wanted.name}', "
         f"or set {VARIABLE} to the folder that has it."
     )
 
@@ -303,7 +303,7 @@ def get(
 ) -> Checked:
     """Download a data set from its official site, check it and keep it as NAME.svm.xz.
 
-    A broken download goes on where it stopped when this is called again. A file that is not the right one is removed.
+    An interrupted download is resumed when this is called again. A file with the wrong contents is removed.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def _file_name(url: str) -> str:
 
 
 def _counter(rows: int) -> Callable[[bytes], bool]:
-    """Tells when so many lines of an .xz file have come."""
+    """Reports when this number of lines of an .xz file has arrived."""
     decoder, lines = lzma.LZMADecompressor(), 0
 
     def enough(piece: bytes) -> bool:
@@ -404,7 +404,7 @@ def _rows(part: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _positive(wanted: DataSet, counts: "Counter[str]") -> str:
-    """The label that stands for +1: it has as many rows as the catalogue says; of a part of the rows, the larger."""
+    """The label that means +1: it has as many rows as the catalogue says; of a part of the rows, the larger."""
     if len(counts) != 2:
         some = ", ".join(sorted(counts)[:5])
         raise DataError(f"there are {len(counts)} labels ({some}) instead of two.")

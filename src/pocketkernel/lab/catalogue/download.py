@@ -1,4 +1,4 @@
-"""Downloads that go on where they were broken off, and leave nothing half-written under the name that was asked for."""
+"""Resumable downloads that never leave an incomplete file under its final name."""
 
 import os
 import time
@@ -14,7 +14,7 @@ Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if kn
 
 
 class DownloadError(OSError):
-    """A file that cannot be had."""
+    """A file that cannot be downloaded."""
 
 
 def download(
@@ -29,10 +29,10 @@ def download(
 ) -> Path:
     """Download a file.
 
-    What has come is kept in a file of the same name with .part at its end, and what tells the server's version of the
-    file (its ETag or Last-Modified) in one with .part.tag. This call, or a later one, goes on from there if the server
-    still has that version; otherwise it begins anew, so that two versions are never joined. The file appears under its
-    own name when it is whole.
+    The bytes so far are kept in a file of the same name plus .part, and the server's version of the file (its ETag or
+    Last-Modified) in one plus .part.tag. This call, or a later one, resumes from there if the server still has that
+    version; otherwise it starts again, so that two versions are never mixed. The file gets its own name when it is
+    complete.
 
     Parameters
     ----------
@@ -79,11 +79,7 @@ def download(
         size = part.stat().st_size if part.exists() else 0
         failures, before = (1 if size > before else failures + 1), size
         if failures >= attempts:
-            kept = (
-                f" {size} bytes are kept in {part}; try again to go on from there."
-                if size and _tag_of(part).exists()
-                else ""
-            )
+            kept = f" {size} bytes are kept in {part}; try again to resume." if size and _tag_of(part).exists() else ""
             raise DownloadError(f"{url} cannot be downloaded: {error}.{kept}") from error
         time.sleep(wait * 2 ** (failures - 1))
 
@@ -120,7 +116,7 @@ def _attempt(
             _forget(part)
             if response.status == 206:
                 return False
-            have = 0  # the server begins anew
+            have = 0  # the server starts from the beginning
             if version := _version(response):
                 _tag_of(part).write_text(version, encoding="latin-1")
         length = response.headers.get("Content-Length")

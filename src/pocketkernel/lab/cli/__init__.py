@@ -1,4 +1,4 @@
-"""`pocketkernel lab`: one file per verb, which has a function or a cyclopts App of its own name."""
+"""`pocketkernel lab`: one file per verb, with a function or a cyclopts App of the same name."""
 
 from types import ModuleType
 from typing import Any

@@ -1,4 +1,4 @@
-"""What `tables` and `ablation` share: their options, and how they show what they made."""
+"""The common part of `tables` and `ablation`: their options and their output."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -40,19 +40,19 @@ class Experiment:
     Parameters
     ----------
     out
-        Folder for the tables and for the outcomes of all runs, cells.jsonl.
+        Folder for the tables and for the results of all runs, cells.jsonl.
     from_
-        Where to look for the data sets first, as NAME.svm.xz; then $POCKETKERNEL_DATA, then what was downloaded.
+        Folder to search first for the data sets, NAME.svm.xz; then $POCKETKERNEL_DATA, then the downloads.
     data_sets
-        Which of the paper's data sets; all eight if not given, two small ones with --quick.
+        Data sets of the paper; by default all eight, with --quick two small ones.
     permutations
-        Random orders of each data set; 10 for the tables and 5 for the ablation if not given, 2 with --quick.
+        Number of random orders of each data set; by default 10 for the tables and 5 for the ablation, with --quick 2.
     dtype
         Precision of the learners.
     jobs
-        Workers; -1 stands for one per core.
+        Number of workers; -1 means one per core.
     backend
-        How they run: processes, threads, or a dask cluster.
+        How the workers run: processes, threads, or a dask cluster.
     quick
         Two small data sets and two permutations, in less than a minute.
     json
@@ -70,7 +70,7 @@ class Experiment:
     json: Annotated[bool, Parameter(negative="")] = False
 
     def chosen(self) -> Sequence[str]:
-        """Data sets: those asked for by name go before what --quick stands for."""
+        """Data sets: names that were given take precedence over --quick."""
         return list(dict.fromkeys(self.data_sets)) if self.data_sets else (QUICK if self.quick else NAMES)
 
     def repeats(self, usual: int) -> int:
@@ -89,11 +89,11 @@ class Experiment:
         }
 
     def lead(self, usual: int) -> str:
-        """What was run, in a few words."""
+        """A short description of what was run."""
         return f"{len(self.chosen())} data sets, {self.repeats(usual)} permutations, {self.dtype}"
 
     def command(self, verb: str, usual: int, more: Sequence[str] = ()) -> str:
-        """The command line that does it again, without what changes nothing."""
+        """The command line that repeats it, without options that have no effect."""
         names = [] if tuple(self.chosen()) == NAMES else ["--data-sets", *self.chosen()]
         repeats = ["--permutations", str(self.repeats(usual)), "--dtype", self.dtype]
         return shlex.join(["pocketkernel", "lab", verb, *names, *repeats, *more])
@@ -114,12 +114,12 @@ class Experiment:
             say(plain(table), end="\n\n")
         for remark in remarks:
             say(remark)
-        say(f"{duration(seconds)} in all, written to {files[0].parent}: {', '.join(path.name for path in files)}")
+        say(f"{duration(seconds)} in total, written to {files[0].parent}: {', '.join(path.name for path in files)}")
 
 
 @contextmanager
 def writing(out: Path) -> Iterator[None]:
-    """Tell in a line what the user can mend about the folder."""
+    """Report in one line what the user can fix about the folder."""
     try:
         yield
     except (FileExistsError, NotADirectoryError, PermissionError) as error:

@@ -1,4 +1,4 @@
-"""What `lower-bound` and `learnability` share: their options, and how they show what they made."""
+"""The common part of `lower-bound` and `learnability`: their options and their output."""
 
 import time
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class Claim:
     out
         Folder for tables and charts.
     repetitions
-        Streams and seeds; fewer with --quick.
+        Number of streams and seeds; fewer with --quick.
     quick
-        Less of everything, in seconds.
+        A smaller experiment that takes seconds.
     json
         Print the results as JSON instead of tables.
     """

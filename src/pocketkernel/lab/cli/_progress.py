@@ -1,4 +1,4 @@
-"""How far an experiment is, on standard error: a bar in a terminal, a line now and then elsewhere."""
+"""Progress of an experiment on standard error: a bar in a terminal, otherwise a line from time to time."""
 
 import time
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""Rows of two classes that fit in memory, for verbs that speak of theory."""
+"""Rows of two classes that fit in memory, for the verbs about theory."""
 
 from typing import Any
 
@@ -21,16 +21,16 @@ def read_two_classes(
     whole = gather(stream.blocks())
     if stream.skipped.count:
         first = stream.skipped.reports[0]
-        err().print(f"{stream.skipped.count:,} rows were left out, the first: {first}", markup=False)
+        err().print(f"{stream.skipped.count:,} rows were skipped, the first: {first}", markup=False)
     if whole.y is None:
-        raise UsageError("there are no labels: name their column by --label.")
+        raise UsageError("there are no labels: set their column with --label.")
     if permute is not None:
         whole = whole.take(permutation(len(whole), permute)[:rows])
     assert whole.y is not None
     labels = np.unique(whole.y)
     if len(labels) != 2:
         few = ", ".join(map(str, labels[:5].tolist())) + (" ..." if len(labels) > 5 else "")
-        more = " If the file is sorted by class, give --permute SEED." if permute is None and rows else ""
+        more = " If the file is sorted by class, use --permute SEED." if permute is None and rows else ""
         raise UsageError(f"the rows have {len(labels)} classes ({few}): this is defined for two.{more}")
     X: Any = whole.X
     if scale != "none":

@@ -1,4 +1,4 @@
-"""`pocketkernel lab ablation`: what the parts of M-OMD are worth, resumable."""
+"""`pocketkernel lab ablation`: an ablation of M-OMD, resumable."""
 
 import time
 from typing import Annotated
@@ -19,7 +19,7 @@ Budgets = Annotated[list[int] | None, Parameter(consume_multiple=True, negative=
 
 
 def ablation(*, experiment: Experiment = Experiment(), budgets: Budgets = None) -> None:  # noqa: B008  (frozen)
-    """Compare what a full buffer drops, one buffer with one per kernel, and budgets.
+    """Compare ways to empty a full buffer, one buffer with one per kernel, and budgets.
 
     Writes ablation.md, ablation.tex, ablation.csv and ablation.html. It can be interrupted at any time: the same
     command resumes it, and no finished part is run again.
@@ -27,7 +27,7 @@ def ablation(*, experiment: Experiment = Experiment(), budgets: Budgets = None) 
     Parameters
     ----------
     budgets
-        Examples that a buffer holds; 25, 50, ..., 1600 if not given, 25, 100, 400 with --quick.
+        Numbers of examples per buffer; by default 25, 50, ..., 1600, with --quick 25, 100, 400.
     """
     began = time.perf_counter()
     out = experiment.out
@@ -41,7 +41,7 @@ def ablation(*, experiment: Experiment = Experiment(), budgets: Budgets = None) 
             made.tables,
             flat=made.flat,
             page="ablation.html",
-            title="What the parts of M-OMD are worth",
+            title="Ablation of M-OMD",
             lead=f"{experiment.lead(PERMUTATIONS)}; {report.summary}.",
             charts=ablation_charts(made),
             commands=[experiment.command("ablation", PERMUTATIONS, ["--budgets", *map(str, sizes)])],

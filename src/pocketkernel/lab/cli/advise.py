@@ -28,26 +28,26 @@ def advise(
     report: Path | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Tell which learner to use for a file, in how much memory, what to expect of it, and how sure that is.
+    """Recommend a learner and its memory for a file, with the expected mistake rate and how certain that is.
 
-    The learners are tried on the first rows, in 4 KiB to 1 MiB. Takes about ten seconds.
+    The learners are tried on the first rows, with 4 KiB to 1 MiB. This takes about ten seconds.
 
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain, or compressed by gzip, bzip2 or xz.
+        Files, globs, or - for standard input; plain or compressed with gzip, bzip2 or xz.
     memory
-        Bytes that the learner may take, such as 64KiB. Otherwise as many as pay, up to 1 MiB.
+        Bytes that the learner may use, such as 64KiB. By default as many as are useful, up to 1 MiB.
     rows
-        Rows to try.
+        Number of rows to try.
     length
-        Rows of the whole stream. Otherwise guessed from the bytes of the files.
+        Number of rows of the whole stream. By default estimated from the size of the files.
     permute
-        Put the rows in random order by this seed at first. They must fit in memory.
+        Shuffle the rows with this seed first. They must fit in memory.
     seed
-        Of the learners.
+        Random seed of the learners.
     report
-        Write a page with tables and a chart to this HTML file. Needs jinja2.
+        Write an HTML page with tables and a chart to this file. Needs jinja2.
     json
         Print everything as one JSON document.
     """
@@ -95,7 +95,7 @@ def advise(
 def tables_of(advice: Advice) -> list[Table]:
     """All trials; the widths; the bound."""
     trials = Table(
-        "Mistakes to expect on the rows to come, in percent",
+        "Expected mistakes on the remaining rows, in percent",
         ["memory", "learner", "parameters", "stores", Column("mistakes", 2, "min"), Column("from", 2), Column("to", 2)],
         [
             [
@@ -140,7 +140,7 @@ def chart_of(advice: Advice) -> Chart:
         title="Mistakes against memory",
         x_label="memory",
         y_label="mistakes",
-        note="On the rows to come, with what they may be.",
+        note="On the remaining rows, with the range of the estimate.",
         x_unit="bytes",
         y_unit="percent",
         log_x=True,

@@ -28,25 +28,25 @@ def alignment(
     report: Path | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Tell how well Gaussian kernels match the labels of a file of two classes.
+    """Measure how well Gaussian kernels match the labels of a file with two classes.
 
-    The alignment A of a kernel is 0 if it matches them perfectly, and near the number of rows if it tells nothing about
-    them. The rows have to fit in memory; the time grows with their square, unless they are sampled.
+    The alignment A of a kernel is 0 if it matches them perfectly, and close to the number of rows if it is
+    uninformative. The rows must fit in memory; the time grows with the square of their number, unless they are sampled.
 
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain, or compressed by gzip, bzip2 or xz.
+        Files, globs, or - for standard input; plain or compressed with gzip, bzip2 or xz.
     kernels
-        Widths, such as 0.25,1,4. Otherwise those of the paper: 0.25,1,4,16,64.
+        Widths, such as 0.25,1,4. By default those of the paper: 0.25,1,4,16,64.
     rows
-        Take only so many rows from the beginning.
+        Use only this number of rows from the start.
     sample
-        Estimate A from so many random pairs of rows, with an interval of 95 % confidence.
+        Estimate A from this number of random pairs of rows, with a 95 % confidence interval.
     seed
-        Of the sample.
+        Random seed of the sample.
     report
-        Write a page with the table and a chart to this HTML file. Needs jinja2.
+        Write an HTML page with the table and a chart to this file. Needs jinja2.
     json
         Print everything as one JSON document.
     """
@@ -113,6 +113,6 @@ def chart_of(kernels: tuple[Gaussian, ...], shares: Any, guess: AlignmentEstimat
         title="Alignment against width",
         x_label="width",
         y_label="A/T",
-        note="1: the kernel tells nothing about the labels. 0: it matches them perfectly.",
+        note="1: the kernel is uninformative about the labels. 0: it matches them perfectly.",
         log_x=True,
     )

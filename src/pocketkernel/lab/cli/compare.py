@@ -41,27 +41,27 @@ def compare(
 ) -> None:
     """Compare learners, and peers from River and scikit-learn, on the same permutations of a file.
 
-    The file has to fit in memory. Every row is scored before its label is used.
+    The file must fit in memory. Every row is scored before its label is used.
 
     Parameters
     ----------
     file
         Rows and labels: LIBSVM text, CSV, TSV, Parquet, Arrow or JSON lines, plain or compressed; - is standard input.
     learners
-        Which learners, of pocket, momds, momdh, lkmbooks and raker; all if not given.
+        Learners to compare: pocket, momds, momdh, lkmbooks and raker; by default all.
     peers
-        Which peers, of river-logistic, river-tree, river-forest, sgd and rbf-sgd, or none; all that are installed if
-        not given.
+        Peers to compare: river-logistic, river-tree, river-forest, sgd and rbf-sgd, or none; by default all that are
+        installed.
     memory
         Bytes for each learner.
     permutations
-        Random orders of the rows.
+        Number of random orders of the rows.
     scale
-        Online scaling, by the rows before each row.
+        Online scaling, using the rows before each row.
     rows
-        Take only so many rows from the beginning of the file.
+        Use only this number of rows from the start of the file.
     peer_rows
-        Most rows for every peer, because they are slow; 0 for all.
+        Maximum number of rows for each peer, because they are slow; 0 for all.
     out
         Folder for compare.md, compare.tex, compare.csv, report.html and the records of all runs.
     json
@@ -71,7 +71,7 @@ def compare(
     console = err()
     X, y, skipped = _read(file, rows, **reading.options())
     if skipped.count:
-        console.print(f"{skipped.count:,} rows were left out, the first: {skipped.reports[0]}", markup=False)
+        console.print(f"{skipped.count:,} rows were skipped, the first: {skipped.reports[0]}", markup=False)
     with console.status("starting") as status:
         made = compare_all(
             X,
@@ -100,7 +100,7 @@ def _read(file: str, rows: int | None, **options: Any) -> tuple[Any, Any, Skippe
     stream = open_stream(file, rows=rows, **options)
     whole = gather(stream.blocks())
     if whole.y is None:
-        raise UsageError(f"{file} has no labels: name their column by --label.")
+        raise UsageError(f"{file} has no labels: set their column with --label.")
     return whole.X, whole.y, stream.skipped
 
 

@@ -21,7 +21,7 @@ Json = Annotated[bool, Parameter(negative=())]
 
 @data.command(name="list")
 def list_(*, folder: Folder = None, json: Json = False) -> None:
-    """Show what there is, and where a local copy is.
+    """Show the data sets, and where local copies are.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def list_(*, folder: Folder = None, json: Json = False) -> None:
     table.add_column("name", style="cyan", no_wrap=True)
     for heading in ("rows", "features", "positives"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("local copy, or else source", overflow="fold")
+    table.add_column("local copy or source", overflow="fold")
     for one in found:
         numbers = (f"{one[name]:,}" for name in ("rows", "features", "positives"))
         table.add_row(one["name"], *numbers, escape(one["file"] or one["source"]))
@@ -58,16 +58,16 @@ def list_(*, folder: Folder = None, json: Json = False) -> None:
 
 @data.command
 def get(*names: str, to: Path | None = None, mirror: str | None = None, json: Json = False) -> None:
-    """Download data sets from their official sites, and check them. What was broken off goes on.
+    """Download data sets from their official sites and check them. Interrupted downloads are resumed.
 
     Parameters
     ----------
     names
-        Such as a9a; all of them without a name.
+        Names such as a9a; by default all.
     to
-        Folder to put them into. Otherwise the cache.
+        Folder for the files. By default the cache.
     mirror
-        Address of a folder that has the same files as the official sites.
+        URL of a folder with the same files as the official sites.
     json
         Print one JSON document.
     """
@@ -99,12 +99,12 @@ def get(*names: str, to: Path | None = None, mirror: str | None = None, json: Js
 def check(*names: str, folder: Folder = None, json: Json = False) -> None:
     """Count rows, columns and labels of local copies, and compare them with the catalogue.
 
-    Also says whether the text has the SHA-256 of the copy that the documented results were measured on.
+    Also shows whether the text has the SHA-256 of the copy that was used for the documented results.
 
     Parameters
     ----------
     names
-        Such as a9a; without a name, all that are there.
+        Names such as a9a; by default all local copies.
     folder
         Look here before $POCKETKERNEL_DATA and the cache.
     json
@@ -118,7 +118,7 @@ def check(*names: str, folder: Folder = None, json: Json = False) -> None:
                 raise DataError(f"{name} is not in {folder}.")
     if not wanted:
         places = ", ".join(map(str, [folder] if folder else catalogue.folders()))
-        raise UsageError(f"there is no data set in {places}: give --from, or 'pocketkernel lab data get NAME'.")
+        raise UsageError(f"there is no data set in {places}: use --from, or 'pocketkernel lab data get NAME'.")
     _report([catalogue.check(name, folder) for name in wanted], json)
 
 
@@ -137,7 +137,7 @@ def _report(found: list[Checked], json: bool) -> None:
     for one in found:
         counts = f"{one.rows:,} rows, {one.features:,} columns, {one.positives:,} positives"
         copy = (
-            "same bytes as the copy that was measured" if _is_measured(one) else f"another copy, SHA-256 {one.sha256}"
+            "the copy used for the documented results" if _is_measured(one) else f"another copy, SHA-256 {one.sha256}"
         )
         console.print(f"[green]ok[/] {escape(str(one.path))}: {counts}; {copy}")
 

@@ -19,7 +19,7 @@ def learnability(*, claim: Claim = Claim(), rows: Annotated[list[int] | None, se
     Parameters
     ----------
     rows
-        Lengths of the streams; 1000, 3162, ..., 1000000 if not given, 10000 to 100000 with --quick.
+        Lengths of the streams; by default 1000, 3162, ..., 1000000, with --quick 10000 to 100000.
     """
     began = time.perf_counter()
     quick = claim.quick

@@ -1,4 +1,4 @@
-"""`pocketkernel lab lower-bound`: what no learner with a bounded memory can do better."""
+"""`pocketkernel lab lower-bound`: the lower bound for learners with bounded memory."""
 
 import time
 from typing import Annotated
@@ -19,7 +19,7 @@ def lower_bound(*, claim: Claim = Claim(), budgets: Annotated[list[int] | None, 
     Parameters
     ----------
     budgets
-        Examples that a learner may store; 25, 50, ..., 1600 if not given, up to 200 with --quick.
+        Numbers of examples that a learner may store; by default 25, 50, ..., 1600, with --quick up to 200.
     """
     began = time.perf_counter()
     quick = claim.quick

@@ -1,4 +1,4 @@
-"""`pocketkernel lab regret`: a learner against the best function of one kernel in hindsight."""
+"""`pocketkernel lab regret`: a learner compared with the best function of one kernel in hindsight."""
 
 import time
 from pathlib import Path
@@ -46,39 +46,39 @@ def regret(
     report: Path | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Measure a learner's regret on a file of two classes.
+    """Measure a learner's regret on a file with two classes.
 
-    Regret is the sum of its losses less that of the best function of one kernel with norm at most U, in hindsight,
-    which is found to within a gap that is told. Of M-OMD-S and M-OMD-H the parts of the regret are shown as the paper's
-    proofs have them, what removals did, and the bound that the proofs give for the counts of this run.
+    The regret is the sum of its losses minus that of the best function of one kernel with norm at most U, in hindsight,
+    which is found up to a stated gap. For M-OMD-S and M-OMD-H the output also shows the parts of the regret in the
+    paper's proofs, the effect of removals, and the bound that the proofs give for the counts of this run.
 
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain, or compressed by gzip, bzip2 or xz.
+        Files, globs, or - for standard input; plain or compressed with gzip, bzip2 or xz.
     learner
         momds, momdh, lkmbooks or raker.
     kernel
-        Width of the competitor's Gaussian, one of the learner's. Otherwise the one whose best function loses least.
+        Width of the competitor's Gaussian, one of the learner's. By default the one with the smallest loss.
     norm_bound
-        U of the competitor. Otherwise the learner's, or the root of its budget if it has none.
+        U of the competitor. By default the learner's, or the square root of its budget if it has none.
     rows
-        Take so many rows from the beginning, or of the permutation.
+        Use this number of rows from the start, or of the permutation.
     landmarks
-        Rows to express the competitor by; more make the gap smaller, and take longer.
+        Number of rows that represent the competitor; more make the gap smaller and take longer.
     scale
-        Scale each column by the rows before.
+        Scale each column using the rows before.
     permute
-        Put the rows in random order by this seed first. The whole file must fit in memory.
+        Shuffle the rows with this seed first. The whole file must fit in memory.
     report
-        Write a page with tables and the curve to this HTML file. Needs jinja2.
+        Write an HTML page with tables and the curve to this file. Needs jinja2.
     json
         Print everything as one JSON document.
     """
     began = time.perf_counter()
     made = make_learner(learner, learning.parameters(learner))
     if made._multiclass:
-        raise UsageError(f"{type(made).__name__} is for many classes: use momds, momdh, lkmbooks or raker.")
+        raise UsageError(f"{type(made).__name__} is a multiclass learner: use momds, momdh, lkmbooks or raker.")
     if type(made).__name__ == "LKMBooks" and made.horizon is None:
         made.set_params(horizon=rows)
     X, y = read_two_classes(source_of(files), rows, reading.options(), permute=permute, scale=scale)
@@ -166,15 +166,15 @@ def table_of(name: str, study: RegretStudy) -> Table:
             best.loss,
             f"{best.kernel.family} {best.kernel.parameter:g}, U = {best.norm_bound:g}",
         ],
-        ["regret", float(curve.regret[-1]), f"at most {best.gap:,.1f} more against the best function"],
+        ["regret", float(curve.regret[-1]), f"at most {best.gap:,.1f} more compared with the best function"],
     ]
     if parts is not None and harm is not None:
         lines += [
-            ["T1, expert advice", parts.advice, "against the competitor's kernel by itself"],
-            ["T2, the kernel", parts.kernel, "of that kernel against the competitor"],
+            ["T1, expert advice", parts.advice, "compared with the competitor's kernel alone"],
+            ["T2, the kernel", parts.kernel, "of that kernel compared with the competitor"],
             ["removals |J|", harm.removals, "of that kernel"],
-            ["xi", harm.xi, "how far removals led away from the competitor, each, over U^2"],
-            ["xi |J|", harm.xi * harm.removals, f"Theorems 2 and 5 ask for 1 at most: {_yes(harm.harmless)}"],
+            ["xi", harm.xi, "how far each removal moved away from the competitor, divided by U^2"],
+            ["xi |J|", harm.xi * harm.removals, f"Theorems 2 and 5 require at most 1: {_yes(harm.harmless)}"],
         ]
     if study.bound is not None:
         lines.append(["bound", float(study.bound[-1]), str(study.certificate.theorem)])
@@ -195,10 +195,10 @@ def conditions_table(study: RegretStudy) -> Table:
 def said(study: RegretStudy) -> str:
     """What the numbers come to, in a sentence or two."""
     if study.bound is None:
-        return "No theorem of the paper bounds this."
+        return "No theorem of the paper gives a bound for this learner."
     failing = sum(not one.met for one in study.conditions)
     value, own = float(study.bound[-1]), float(study.curve.own_loss[-1])
-    worth = "which says something" if value < own else "which says nothing: it is more than the own loss"
+    worth = "which is informative" if value < own else "which is not informative: it is above the own loss"
     conditions = f"Conditions of the theorem that fail: {failing}" if failing else "All conditions of the theorem hold"
     return f"{conditions}. The bound for the counts of this run is {value:,.0f}, {worth}."
 
@@ -219,8 +219,8 @@ def chart_of(study: RegretStudy) -> Chart:
         title="Regret so far",
         x_label="rows",
         y_label="sum of losses",
-        note="Against the function that is best after all rows; where the regret is below 0 nothing is drawn."
-        + (" A bound above the own loss says nothing." if study.bound is not None else ""),
+        note="Compared with the best function after all rows; nothing is drawn where the regret is below 0."
+        + (" A bound above the learner's own loss is not informative." if study.bound is not None else ""),
         log_x=True,
         log_y=True,
     )

@@ -11,7 +11,7 @@ PERMUTATIONS = 10
 
 
 def tables(*, experiment: Experiment = Experiment()) -> None:  # noqa: B008  (frozen)
-    """Make the paper's two tables of results, beside what was published.
+    """Reproduce the paper's two tables of results, beside the published values.
 
     Writes tables.md, tables.tex, tables.csv and report.html. It can be interrupted at any time: the same command
     resumes it, and no finished part is run again.
@@ -43,5 +43,5 @@ def _met(agreement: dict[str, tuple[int, int]]) -> str:
     texts = {name: f"{met} of {total}" for name, (met, total) in agreement.items()}
     return (
         f"Within 2 published sd: {texts['tuned']} cells tuned as in the paper, {texts['honest']} tuned honestly; "
-        f"Raker with the right widths: {texts['Raker, right widths']}."
+        f"Raker with the correct widths: {texts['Raker, right widths']}."
     )

@@ -26,7 +26,7 @@ class _Baseline:
 
 
 class Majority(_Baseline):
-    """Answers the label seen most often so far; the larger one if both were seen as often.
+    """Predicts the label seen most often so far; the larger one if both were seen equally often.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The paper's experiments: its tables beside what was published, and what the parts of its learners are worth."""
+"""The paper's experiments: its tables beside the published values, and an ablation of its learners."""
 
 from pocketkernel.lab.experiments.ablation import Ablation, Point, ablation
 from pocketkernel.lab.experiments.cells import Cell, Outcome, run_cell

@@ -1,11 +1,12 @@
-"""What the parts of M-OMD are worth: what a full buffer drops, one buffer or K, and how many examples.
+"""Ablation of M-OMD: what is removed from a full buffer, one buffer or K, and the number of examples.
 
 *Removal.* The paper compares dropping half of a full buffer (M-OMD-S: the older half, M-OMD-H: the newer one) with
-dropping all of it (restart). The third way is that of a sliding window: only the oldest example leaves, and the newest
-stay. A learner is asked which of them it has.
+dropping all of it (restart). The third way is a sliding window: only the oldest example is dropped. A learner reports
+which of them it supports.
 
-*Buffers.* M-OMD-S with its one buffer for all kernels, against two learners with a buffer for each kernel, in as many
-bytes: the same learner (`KBuffers`), and M-OMD-H, whose loss is the hinge loss and whose archive takes a part.
+*Buffers.* M-OMD-S with one buffer for all kernels is compared with two learners with a buffer for each kernel in the
+same number of bytes: the same learner (`KBuffers`), and M-OMD-H, which has the hinge loss and uses a part for its
+archive.
 
 All with step c = 1, not tuned, on budgets from 25 to 1600.
 """
@@ -120,13 +121,13 @@ class Ablation:
         notes = [
             self._how(),
             "half: M-OMD-S drops the older half of its buffer, M-OMD-H the newer half of a kernel's buffer. restart: "
-            "all of it goes (the archive of M-OMD-H stays).",
-            "removals: how often, per buffer, mean over the kernels of M-OMD-H.",
+            "the whole buffer is dropped (the archive of M-OMD-H stays).",
+            "removals: number of removals per buffer, mean over the kernels of M-OMD-H.",
         ]
         if "oldest" in there:
-            notes.insert(2, "keep newest: only the oldest example leaves, so it happens at every addition once full.")
+            notes.insert(2, "keep newest: only the oldest example is dropped, at every addition once full.")
         else:
-            notes.append("keep newest, where only the oldest example leaves, is not among what the learners offer.")
+            notes.append("keep newest, where only the oldest example is dropped, is not supported by the learners.")
         return Table("What a full buffer drops", columns, rows, "\n".join(notes), block=0)
 
     def _buffers_table(self) -> Table:
@@ -144,11 +145,11 @@ class Ablation:
             rows.append(row)
         notes = [
             self._how(),
-            "bytes: what M-OMD-S takes with its B; the others get the largest B that fits into them. K buffers: one "
-            "M-OMD-S per kernel, each learning at its own score, mixed as M-OMD-S mixes its kernels. M-OMD-H has the "
-            "hinge loss and an archive. Empty: the learner does not fit. removals: per buffer.",
+            "bytes: what M-OMD-S needs with its B; the others use the largest B that fits. K buffers: one M-OMD-S per "
+            "kernel, each learning from its own score, mixed as M-OMD-S mixes its kernels. M-OMD-H has the hinge loss "
+            "and an archive. Empty: the learner does not fit. removals: per buffer.",
         ]
-        title = "One buffer for all kernels against one for each, in the same bytes"
+        title = "One buffer for all kernels compared with one per kernel, in the same bytes"
         return Table(title, columns, rows, "\n".join(notes), block=0)
 
     def _how(self) -> str:
@@ -167,7 +168,7 @@ def ablation(
     backend: str = "loky",
     report: Report | None = None,
 ) -> Ablation:
-    """Compare removals, numbers of buffers and budgets, running whatever the results folder does not hold yet.
+    """Compare removals, numbers of buffers and budgets; runs only what is not yet in the results folder.
 
     Parameters
     ----------
@@ -182,7 +183,7 @@ def ablation(
         if name not in NAMES:
             raise ValueError(f"data set {name!r} is not in the paper: choose from {', '.join(NAMES)}.")
     if permutations < 1:
-        raise ValueError(f"permutations={permutations} is too small: use a whole number from 1 up.")
+        raise ValueError(f"permutations={permutations} is too small: use a positive integer.")
     offered = {"M-OMD-S": removals(MOMDS), "M-OMD-H": removals(MOMDH)}
     kinds = [("removal", learner, removal) for learner, has in offered.items() for removal in has]
     kinds += [("buffers", learner, "half") for learner in (ONE_BUFFER, K_BUFFERS, OWN_BUFFERS)]

@@ -38,7 +38,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """How everyone did.
+    """The results of a comparison.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ def compare(
     y = np.asarray(y)
     chosen = dict(_chosen(learners, peers))
     if not chosen:
-        raise ValueError("there is nobody to compare: name at least one learner or peer.")
+        raise ValueError("there is nothing to compare: choose at least one learner or peer.")
     nbytes = parse_bytes(memory)
     records: list[Record] = []
     refused: dict[str, str] = {}
@@ -145,7 +145,7 @@ def compare(
             if report is not None:
                 report(contestant.name, done, permutations * len(chosen))
     if not records:
-        raise ValueError(f"nobody could be run: {'; '.join(dict.fromkeys(refused.values()))}")
+        raise ValueError(f"no learner or peer could be run: {'; '.join(dict.fromkeys(refused.values()))}")
     names = {ALL[key].name: reason for key, reason in refused.items()}
     return Comparison(
         tuple(records), names, _table(chosen, records, refused, few=few, permutations=permutations, scaler=scaler)
@@ -159,7 +159,7 @@ class RefusedError(ValueError):
 def _run(key: str, task: Task, X: Any, y: Any, *, few: int, source: str) -> Record:
     contestant, labels = ALL[key], task.labels
     if contestant.two_classes and task.classes > 2:
-        raise RefusedError(f"{contestant.name} tells two classes apart, and there are {task.classes}.")
+        raise RefusedError(f"{contestant.name} supports only two classes, but there are {task.classes}.")
     try:  # a bad setting or too little memory is found out at the first row
         contestant.make(task).predict_then_learn(X[:1], y[:1], classes=labels)
     except ValueError as error:
@@ -186,7 +186,7 @@ def _run(key: str, task: Task, X: Any, y: Any, *, few: int, source: str) -> Reco
 def _checked(X: Any, y: Any, permutations: int, scaler: str | None) -> npt.NDArray[Any]:
     """The labels, or an error."""
     if permutations < 1:
-        raise ValueError(f"permutations={permutations} is too small: use a whole number from 1 up.")
+        raise ValueError(f"permutations={permutations} is too small: use a positive integer.")
     if scaler is not None and scaler not in SCALERS:
         raise ValueError(f"scaler={scaler!r} is unknown: use one of {', '.join(SCALERS)}, or None.")
     if X.shape[0] != len(y):
@@ -247,16 +247,16 @@ def _table(
     repeated = f"Mean ± sd over {permutations} permutations" if permutations > 1 else "One permutation"
     notes = [
         f"{repeated} of the rows, {f'scaled online ({scaler})' if scaler else 'as they are'}. "
-        "Every row is scored before its label is used, one at a time, on one core. Nobody is tuned.",
+        "Every row is scored before its label is used, one at a time, on one core. Nothing is tuned.",
     ]
     if len({line[1] for line in lines if line[1] is not None}) > 1:
         notes.append(
-            f"Peers had the first {few:,} rows of each permutation only, because of their time; at first %: "
-            "mistakes on those rows, for all."
+            f"Peers are slow and ran only on the first {few:,} rows of each permutation; at first %: mistakes on "
+            "those rows, for all."
         )
     if any(key in PEERS and key not in refused for key in chosen):
         notes.append(
-            "bytes of peers: what they take at the end, not a bound. River's time includes making a dict of each row."
+            "bytes of peers: measured at the end, not a bound. River's time includes making a dict of each row."
         )
     notes += [f"Not run: {reason}" for reason in refused.values()]
     return Table("Comparison", COLUMNS, lines, "\n".join(notes))

@@ -1,4 +1,4 @@
-"""Who is compared: the learners, and peers from River and scikit-learn. Nobody is tuned."""
+"""The models to compare: the learners, and peers from River and scikit-learn. Nothing is tuned."""
 
 import pickle
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class Contestant:
     needs : str
         A package that may be missing.
     two_classes : bool
-        Whether it can tell two classes apart, and no more.
+        Whether it supports only two classes.
     """
 
     name: str

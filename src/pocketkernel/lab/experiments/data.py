@@ -22,7 +22,7 @@ class Data(NamedTuple):
     y: npt.NDArray[np.float64]
 
     def permuted(self, seed: int) -> "Data":
-        """The rows in the random order that the seed stands for."""
+        """The rows in the random order of this seed."""
         order = permutation(len(self.y), seed)
         return Data(self.X[order], self.y[order])
 
@@ -34,7 +34,7 @@ def locate(name: str, folder: str | Path | None = None) -> Path:
 
 @lru_cache(maxsize=16)
 def fingerprint(path: Path) -> str:
-    """What tells a file from any other: the start of its SHA-256."""
+    """Identifies a file: the start of its SHA-256."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 

@@ -179,7 +179,7 @@ class Learnability:
         )
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write tables, page and picture; answers the files."""
+        """Write tables, page and picture; return the files."""
         return write_outputs(
             folder,
             "learnability",

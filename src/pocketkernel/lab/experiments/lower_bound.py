@@ -163,7 +163,7 @@ class LowerBound:
         )
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write tables, page and picture; answers the files."""
+        """Write tables, page and picture; return the files."""
         lead = f"Budgets {self.points[0].budget} to {self.points[-1].budget:,}, U = {self.norm_bound:.3g}."
         return write_outputs(
             folder,
@@ -204,7 +204,7 @@ def lower_bound(
     repeats : int, default=40
         Rows of a stream over B, at least 3.
     norm_bound : float, default=None
-        U, below sqrt(3 B) / 5 for every B; None stands for 98% of that of the least budget.
+        U, below sqrt(3 B) / 5 for every B; None means 98% of that of the least budget.
     repetitions : int, default=2
         Streams and seeds.
     learners : list of str, default=all

@@ -103,7 +103,7 @@ class PaperTables:
     dtype: str
 
     def agreement(self, within: float = 2.0) -> dict[str, tuple[int, int]]:
-        """How many published mistake rates are met within so many published sd, and of how many.
+        """How many published mistake rates agree within this number of published sd, and of how many.
 
         "tuned" and "honest" count each published cell once, Raker with the published slip; "Raker, right widths" is
         the tuned Raker as it should have been.
@@ -191,7 +191,7 @@ class PaperTables:
             "others. in published sd: mean here less the published one, divided by the published sd (at least 0.005, "
             "for a sd printed as 0.00).",
             f"Within 2 published sd: {counts['tuned']} (honest: {counts['honest']}), Raker taken with the published "
-            f"slip; Raker with the right widths: {counts['Raker, right widths']}.",
+            f"slip; Raker with the correct widths: {counts['Raker, right widths']}.",
             "Raker, published slip: the authors' script divides the projections by each width in turn, in place, so "
             "that the widths are 2^-2, 2^-2, 2^0, 2^4, 2^10 instead of 2^-2, 2^0, 2^2, 2^4, 2^6.",
             "seconds: CPU time of one thread here; published: the authors' R code on their machine.",
@@ -239,7 +239,7 @@ def tables(
         if name not in NAMES:
             raise ValueError(f"data set {name!r} is not in the paper: choose from {', '.join(NAMES)}.")
     if permutations < 1:
-        raise ValueError(f"permutations={permutations} is too small: use a whole number from 1 up.")
+        raise ValueError(f"permutations={permutations} is too small: use a positive integer.")
     wanted = [
         (there, learner)
         for there in published()

@@ -1,7 +1,7 @@
 """Runs cells, on all cores or on a cluster, and remembers what is finished.
 
 Outcomes are lines of JSON, appended to one file by one process, a batch of cells at a time: a run that is killed loses
-the batches that were under way, and the next run goes on from there.
+the batches that were under way, and the next run resumes from there.
 """
 
 import json
@@ -112,7 +112,7 @@ def run(
         Where to look for the data sets' files before $POCKETKERNEL_DATA and the cache. Workers on other machines look
         in the same place.
     jobs : int, default=-1
-        Workers; -1 stands for one per core.
+        Workers; -1 means one per core.
     backend : str, default="loky"
         A backend of joblib: "loky" (processes), "threading", "dask" (the current client, or that of the scheduler in
         DASK_SCHEDULER_ADDRESS, or else a local cluster), or one registered with joblib.

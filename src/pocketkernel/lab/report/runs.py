@@ -50,7 +50,7 @@ def write_report(
     title : str, default="Report"
         Of the page.
     lead : str, default=None
-        A sentence below the title; None stands for one on the records.
+        A sentence below the title; None means one on the records.
     tables : list of Table, default=()
         Shown after the table of results.
     charts : list of Chart, default=()

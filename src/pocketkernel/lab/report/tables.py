@@ -47,7 +47,7 @@ class Column(report.Column):
     name : str
         Heading.
     digits : int, default=None
-        Decimals of its numbers; None stands for four significant digits.
+        Decimals of its numbers; None means four significant digits.
     best : {"min", "max"}, default=None
         Which of its numbers is set in bold.
     signed : bool, default=False
@@ -82,7 +82,7 @@ class Table(report.Table):
         A sentence below.
     block : int, default=None
         Number of the column, from 0, whose equal cells make neighbouring rows a block, such as one of a data set: each
-        block has a best number of its own. None stands for one block.
+        block has a best number of its own. None means one block.
 
     Examples
     --------

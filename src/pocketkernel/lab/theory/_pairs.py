@@ -82,7 +82,7 @@ def quadratic_forms(
 def _rows_of_block(X: Any, block: int | None) -> int:
     if block is not None:
         if block < 1:
-            raise ValueError(f"block={block} is too small: use a whole number from 1 up.")
+            raise ValueError(f"block={block} is too small: use a positive integer.")
         return block
     return max(1, min(BLOCK, BLOCK_BYTES // (8 * (int(X.shape[1]) + 2))))
 

@@ -32,11 +32,11 @@ class Candidate:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def build(self, memory: int, seed: int) -> Any:
-        """The learner, which has learned nothing yet."""
+        """The untrained learner."""
         return getattr(learners, self.learner)(**self.parameters, memory=memory, random_state=seed)
 
     def fits(self, memory: int, columns: int, classes: int) -> bool:
-        """Whether the least that the learner takes is no more than `memory`."""
+        """Whether the smallest size of the learner is at most `memory`."""
         try:
             self.build(memory, 0).plan(columns, n_classes=classes)
         except ValueError:  # says that it is too small: nothing else is asked for here
@@ -54,7 +54,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A candidate in some memory on the first part of a stream, each row answered before its label.
+    """A candidate with some memory on the first part of a stream, each row scored before its label is used.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Trial:
     mistakes : int
         On all rows of the part.
     rate, low, high : float
-        Share of mistakes to expect on the rows to come, and from where to where it may be.
+        Expected mistake rate on the remaining rows, and its range.
     """
 
     learner: str
@@ -135,9 +135,9 @@ def attempt(candidate: Candidate, memory: int, X: Any, y: Any, *, length: int | 
 
 
 def outlook(wrong: npt.NDArray[np.bool_], length: int | None) -> tuple[float, float, float]:
-    """Share of mistakes to expect on the rows to come, and from where to where it may be.
+    """Expected mistake rate on the remaining rows, and its range.
 
-    At worst nothing more is learned, and the share stays that of the second half. At best mistakes go on growing as a
+    At worst nothing more is learned, and the rate stays that of the second half. At best mistakes keep growing as a
     power of the number of rows, as from the first half to the whole. What is expected is the geometric mean of the two.
     The ends are those of 95 % Wilson intervals, the upper one of the worst, the lower one of the best; they are wider
     if few rows are to come, whose own share has some spread.
@@ -168,7 +168,7 @@ def outlook(wrong: npt.NDArray[np.bool_], length: int | None) -> tuple[float, fl
 
 
 def wilson(share: float, rows: float) -> tuple[float, float]:
-    """Ends of the Wilson interval of 95 % for a share of so many rows.
+    """Ends of the 95 % Wilson interval for a share of this number of rows.
 
     Examples
     --------

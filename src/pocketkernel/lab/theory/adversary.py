@@ -15,8 +15,8 @@ from pocketkernel.lab.theory.rows import Floats
 def adversary(rows: int, *, budget: int, seed: int = 0) -> tuple[Any, npt.NDArray[np.int64]]:
     """3B basis vectors with alternating labels, one after the other, then again and again, drawn uniformly.
 
-    Basis vectors are orthogonal under every linear or polynomial kernel, so that a stored row says nothing about the
-    others, and a learner that stores B rows knows nothing of at least two thirds of what comes. A longer stream begins
+    Basis vectors are orthogonal under every linear or polynomial kernel, so a stored row gives no information about the
+    others, and a learner that stores B rows knows nothing about at least two thirds of the rows. A longer stream begins
     with the shorter one.
 
     Parameters

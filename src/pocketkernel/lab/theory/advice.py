@@ -1,4 +1,4 @@
-"""Advice: which learner for a stream, in how much memory, and how sure that is, in numbers and in words.
+"""Advice: which learner to use for a stream, with how much memory, and how certain that is.
 
 It is the smallest memory that is surely about as good as the best, and the learner that does best in it. Beside it
 stand the terms of Theorem 3's bound for M-OMD-S, U L/sqrt(B) + U sqrt(L) + U sqrt(B), with the complexity L measured on
@@ -16,7 +16,7 @@ from pocketkernel.memory import parse_bytes
 MEMORIES = tuple(1 << power for power in (12, 14, 16, 18, 20))
 """Bytes that are tried: 4, 16, 64, 256 KiB and 1 MiB."""
 NEAR = 0.05
-"""So many more mistakes are taken for less memory."""
+"""The fraction of additional mistakes that is accepted for less memory."""
 CLOSE = 0.1
 """What "about the best" means in `confidence`, and in which widths matter."""
 SURE, FAIRLY_SURE, LIKELY = 0.99, 0.9, 0.5
@@ -67,7 +67,7 @@ class Advice:
     least : int
         Bytes of the smallest learner for such rows.
     skipped : int
-        Rows that could not be read and were left out.
+        Number of rows that could not be read and were skipped.
     trials : tuple of Trial
         All candidates in all memories.
     widths : tuple of Width
@@ -89,10 +89,10 @@ class Advice:
 
     @cached_property
     def chosen(self) -> Trial:
-        """What to use: the best learner in the smallest memory that is surely about as good as the best.
+        """The recommended trial: the best learner in the smallest memory that is almost as good as the best.
 
         That is, it makes at most 5 % more mistakes if nothing more is learned, and is sure not to make 10 % more even
-        if larger memories go on learning. If this is sure of none, then it is the largest memory of those that are
+        if larger memories keep learning. If this is sure of none, then it is the largest memory of those that are
         within 5 %: in doubt, more memory.
         """
         allowed = self._best_by_memory(self._allowed)
@@ -132,7 +132,7 @@ class Advice:
 
     @property
     def sentence(self) -> str:
-        """What to do, what to expect of it, and how sure that is."""
+        """The recommendation, its expected mistake rate, and how certain it is."""
         chosen = self.chosen
         use = f"Use {_call(chosen)}:"
         if self.length == self.rows:
@@ -142,8 +142,8 @@ class Advice:
         chance = "over 99 %" if self.confidence > SURE else f"{100 * self.confidence:.0f} %"
         sure = f"{self.sure.capitalize()} ({chance})" if self.confidence > LIKELY else "Not sure"
         return (
-            f"{use} on the rows to come expect {expected}; {self._more()}. {sure} that "
-            "nothing else that was tried is 10 % better, if the stream goes on as it began."
+            f"{use} on the remaining rows expect {expected}; {self._more()}. {sure} that "
+            "nothing else that was tried is 10 % better, if the stream does not change."
         )
 
     def within(self, memory: int | str) -> "Advice":
@@ -160,13 +160,13 @@ class Advice:
         return replace(self, limit=limit)
 
     def build(self, random_state: Any = None) -> Any:
-        """The learner to use, which has learned nothing yet."""
+        """The recommended learner, untrained."""
         chosen = self.chosen
         return Candidate(chosen.learner, chosen.parameters).build(chosen.memory, random_state)
 
     @property
     def options(self) -> list[str]:
-        """Options of `pocketkernel run` that stand for the learner to use."""
+        """Options of `pocketkernel run` for the recommended learner."""
         chosen = self.chosen
         some = ["--learner", chosen.learner.lower(), "--memory", str(chosen.memory)]
         for name, value in chosen.parameters.items():
@@ -175,7 +175,7 @@ class Advice:
         return some
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON can hold it."""
+        """All fields, in a form that JSON can represent."""
         return {
             "rows": self.rows,
             "columns": self.columns,
@@ -198,7 +198,7 @@ class Advice:
     def __repr__(self) -> str:
         lines: list[tuple[str, ...]] = [("memory", "learner", "stores", "mistakes", "from", "to")]
         lines += [
-            (in_units(m), f"does not fit: {self.least:,} bytes are the least", *4 * [""]) for m in self._too_small
+            (in_units(m), f"does not fit: at least {self.least:,} bytes are needed", *4 * [""]) for m in self._too_small
         ]
         for trial in self._best_by_memory(self.trials):
             shares = map(_percent, (trial.rate, trial.low, trial.high))
@@ -210,7 +210,7 @@ class Advice:
         ]
         of = "" if self.length in (None, self.rows) else f" of {self.length:,}"
         title = f"{self.rows:,} rows{of}, {self.columns:,} columns, {self.classes} classes"
-        title += f"; {self.skipped:,} rows cannot be read and were left out" if self.skipped else ""
+        title += f"; {self.skipped:,} rows could not be read and were skipped" if self.skipped else ""
         return "\n".join([title, *(line.rstrip() for line in made), *self.remarks, self.sentence])
 
     @property
@@ -257,7 +257,7 @@ class Advice:
         if self.chosen.memory == max(trial.memory for trial in self.trials):
             return f"more than {in_units(self.chosen.memory)} was not tried"
         if self.gain <= NEAR:
-            return "more memory would hardly help"
+            return "more memory would barely help"
         return f"more memory would help: {self._best_of_more()} is expected to make {100 * self.gain:.0f} % fewer"
 
     def _best_of_more(self) -> str:

@@ -1,4 +1,4 @@
-"""What advice rests on: candidates learn the first part of a stream, each row answered before its label.
+"""The basis of the advice: candidates learn the first part of a stream, each row scored before its label is used.
 
 They do so in 4 KiB to 1 MiB, as do kernels of several widths by themselves; complexities are of the same rows.
 """
@@ -47,13 +47,13 @@ def advise(
 
     PocketClassifier, M-OMD-S in two forms and Raker (of more than two classes the first two) learn the part in 4, 16,
     64, 256 KiB, 1 MiB and `memory`: it takes about ten seconds. What they are expected to do on the rows to come lies
-    between two extremes, that they learn nothing more, and that mistakes go on growing as the same power of the rows.
+    between two extremes, that they learn nothing more, and that mistakes keep growing as the same power of the rows.
     Nothing is known about a stream that changes, nor about other seeds than the one that was tried.
 
     Parameters
     ----------
     source : path, glob, list of paths, "-", binary file; or array or sparse matrix of shape (n, d)
-        The stream, or rows from its beginning. Rows sorted by class tell nothing: shuffle them.
+        The stream, or rows from its start. Shuffle rows that are sorted by class.
     y : array of shape (n,), default=None
         Labels of the rows, two or more different ones; None if `source` is to be read.
     memory : int or str, default=None

@@ -2,7 +2,7 @@
 
 A = sum_t kappa(x_t, x_t) - (1/T) Y'KY. With z_t = y_t kappa(x_t, .) and m_t the mean of z_1 ... z_t it is
 sum_t |z_t - m_T|^2, the squared distance of the examples from their mean: 0 if the kernel makes all examples of a label
-one point and those of the other its opposite, and about T if it tells nothing.
+one point and those of the other its opposite, and about T if it is uninformative.
 """
 
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ def kernel_alignment(
 
 @dataclass(frozen=True, eq=False)
 class AlignmentEstimate:
-    """What random pairs of rows tell about the alignment.
+    """An estimate of the alignment from random pairs of rows.
 
     Attributes
     ----------

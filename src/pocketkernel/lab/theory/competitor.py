@@ -29,10 +29,10 @@ from pocketkernel.lab.theory.losses import loss_values
 from pocketkernel.lab.theory.rows import Floats, check_data, check_kernels, check_rows, dense, gram
 
 EXACT_ROWS = 2000
-"""Up to so many rows, all are landmarks unless asked otherwise."""
+"""Up to this number of rows, all are landmarks by default."""
 LANDMARKS = 1000
 PAIRS_UP_TO = 20_000
-"""Up to so many rows, the norm in the bound is summed over all pairs."""
+"""Up to this number of rows, the norm in the bound is summed over all pairs."""
 
 _AT_ONCE = 8192
 _LARGE = 10**6  # features from which threads pay
@@ -111,7 +111,7 @@ def best_in_ball(
     """Find the function of least cumulative loss among those of one kernel with norm at most U.
 
     Exact, up to the gap that is reported, if all rows are landmarks; else (Nyström) the function is the best that
-    random landmarks express, and the gap tells what that may miss.
+    random landmarks express, and the gap includes the error of this.
 
     Parameters
     ----------

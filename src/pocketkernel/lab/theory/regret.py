@@ -62,7 +62,7 @@ def regret_curve(
     points : int, default=100
         Of the curve, evenly spaced in the logarithm of the rows.
     loss : {"logistic", "hinge", "smooth_hinge"}, default=None
-        What is summed; None stands for the loss that the learner minimises.
+        What is summed; None means the loss that the learner minimises.
 
     Examples
     --------

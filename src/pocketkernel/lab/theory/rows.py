@@ -30,7 +30,7 @@ def check_data(X: Any, y: Any) -> tuple[Any, Floats]:
         raise ValueError(f"y has {len(labels)} labels for the {rows.shape[0]} rows of X: give one for each row.")
     strange = [label for label in np.unique(labels).tolist() if label not in (-1, 1)]
     if strange:
-        raise ValueError(f"y holds the label {strange[0]!r}: use -1 and 1 only.")
+        raise ValueError(f"y has the label {strange[0]!r}: use only -1 and 1.")
     return rows, labels.astype(np.float64)
 
 
@@ -38,7 +38,7 @@ def check_kernels(kernels: Sequence[Kernel] | Kernel) -> tuple[Kernel, ...]:
     """At least one kernel, each with a parameter that makes sense."""
     some = (kernels,) if isinstance(kernels, Kernel) else tuple(kernels)
     if not some:
-        raise ValueError("kernels is empty: give at least one.")
+        raise ValueError("kernels is empty: use at least one kernel.")
     for kernel in some:
         if not isinstance(kernel, Kernel):
             raise ValueError(f"{kernel!r} is not a kernel: use one of {', '.join(map(str, KERNELS))}.")

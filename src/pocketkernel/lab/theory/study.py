@@ -81,9 +81,9 @@ def study_regret(
     y : array of shape (T,)
         Labels -1 and 1.
     kernel : Kernel, default=None
-        One of the learner's; None stands for the one whose best function loses least, as far as a few landmarks tell.
+        One of the learner's; None means the one whose best function loses least, as far as a few landmarks tell.
     norm_bound : float, default=None
-        U of the competitor; None stands for the learner's, or sqrt(B) if it has none.
+        U of the competitor; None means the learner's, or sqrt(B) if it has none.
     landmarks : int, default=500
         Rows to express the competitor by.
     points : int, default=60
@@ -108,7 +108,7 @@ def study_regret(
         kernel = _best_kernel(rows, labels, made.kernels, U, name)
     elif kernel not in made.kernels:
         raise ValueError(
-            f"kernel={kernel!r} is none of the learner's: use one of {', '.join(map(repr, made.kernels))}."
+            f"kernel={kernel!r} is not one of the learner's kernels: use one of {', '.join(map(repr, made.kernels))}."
         )
     best = best_in_ball(rows, labels, kernel, U, name, landmarks=min(landmarks, len(labels)))  # type: ignore[arg-type]
     f, i = best.decision_function(rows), made.kernels.index(kernel)

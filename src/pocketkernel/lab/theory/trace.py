@@ -150,7 +150,7 @@ def trace(learner: MOMDS | MOMDH, X: Any, y: Any) -> Trace:
 
 
 class _Watch:
-    """Knows which rows a learner has stored, from its counters, and takes down what removals do."""
+    """Tracks which rows a learner has stored, from its counters, and records the effect of removals."""
 
     def __init__(self, learner: MOMDS | MOMDH, X: Floats):
         self.learner, self.X = learner, X
@@ -163,7 +163,7 @@ class _Watch:
         self.coefficients: dict[int, Floats] = {}
 
     def before(self) -> npt.NDArray[np.bool_]:
-        """Take down the coefficients of kernels whose buffer is full; answers which are."""
+        """Record the coefficients of kernels whose buffer is full; return which are full."""
         full = np.array([len(rows) == self.learner.budget_ for rows in self.stored])
         self.coefficients = {i: self.learner.coefficients(i) for i in np.flatnonzero(full).tolist()}
         return full

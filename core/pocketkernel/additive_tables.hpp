@@ -1,0 +1,78 @@
+// AdditiveTables: a sum of functions of one column each, piecewise linear between 16 knots a third apart.
+//
+//   f_r(z) = sum_k (1 - p_k) table_rk[i_k] + p_k table_rk[i_k + 1],     3 z_k + 7.5 = i_k + p_k, within the knots
+//
+// Columns of a scale of their own (ColumnScale) lie mostly within +-2.5; beyond, a function is constant.
+#pragma once
+
+#include "arena.hpp"
+#include "hypothesis.hpp"
+
+POCKETKERNEL_BEGIN
+
+template <class T>
+class AdditiveTables {
+  public:
+    static constexpr std::size_t knots = 16;
+    static constexpr std::size_t bytes(std::size_t columns, std::size_t functions) {
+        return columns * functions * knots * sizeof(T);
+    }
+
+    AdditiveTables() = default;
+    AdditiveTables(Arena& arena, std::size_t columns, std::size_t functions)
+        : columns_(columns), functions_(functions), values_(arena.take<T>(columns, functions, knots)) {}
+
+    // f_r(z) for all functions r.
+    void evaluate(const T* z, double* f) const {
+        for (std::size_t r = 0; r < functions_; ++r) f[r] = 0.0;
+        for_each_place(z, [&](std::size_t k, std::size_t i, double p) {
+            for (std::size_t r = 0; r < functions_; ++r) {
+                const T* table = of(k, r);
+                f[r] += (1.0 - p) * static_cast<double>(table[i]) + p * static_cast<double>(table[i + 1]);
+            }
+        });
+    }
+
+    // Moves f_r(z) by steps[r], along the gradient.
+    void step(const T* z, const double* steps) {
+        double square = 0.0;
+        for_each_place(z, [&](std::size_t, std::size_t, double p) { square += (1.0 - p) * (1.0 - p) + p * p; });
+        for_each_place(z, [&](std::size_t k, std::size_t i, double p) {
+            for (std::size_t r = 0; r < functions_; ++r) {
+                T* table = of(k, r);
+                table[i] += static_cast<T>(steps[r] / square * (1.0 - p));
+                table[i + 1] += static_cast<T>(steps[r] / square * p);
+            }
+        });
+    }
+
+    void scale(std::size_t r, double factor) {
+        for (std::size_t k = 0; k < columns_; ++k)
+            for (std::size_t i = 0; i < knots; ++i)
+                of(k, r)[i] = static_cast<T>(static_cast<double>(of(k, r)[i]) * factor);
+    }
+
+    bool valid() const {
+        bool good = true;
+        for (std::size_t n = 0; n < columns_ * functions_ * knots; ++n)
+            good = good && absolute(static_cast<double>(values_[n])) <= coefficient_limit<T>();
+        return good;
+    }
+
+  private:
+    T* of(std::size_t k, std::size_t r) const { return values_ + (k * functions_ + r) * knots; }
+
+    template <class F>
+    void for_each_place(const T* z, F&& f) const {
+        for (std::size_t k = 0; k < columns_; ++k) {
+            const double at = larger(0.0, smaller(3.0 * static_cast<double>(z[k]) + 7.5, 14.999));
+            const auto i = static_cast<std::size_t>(at);
+            f(k, i, at - static_cast<double>(i));
+        }
+    }
+
+    std::size_t columns_ = 0, functions_ = 0;
+    T* values_ = nullptr;  // column by column, function by function
+};
+
+POCKETKERNEL_END

@@ -1,0 +1,230 @@
+"""PocketRegressor: PocketClassifier's brother for real targets."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin
+
+from pocketkernel.kernels import Linear
+from pocketkernel.learners._frequencies import RandomFrequencies
+from pocketkernel.learners._learner import Array, OnlineLearner, Scores
+from pocketkernel.learners._parameters import number, one_of
+from pocketkernel.learners._pocket import WIDTHS, Pocket
+from pocketkernel.learners._recipe import Recipe
+from pocketkernel.learners._targets import as_targets
+
+LOSSES = ("squared", "absolute", "quantile")
+
+
+class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):  # type: ignore[misc]
+    """A regressor for streams, in a fixed number of bytes, with nothing to tune.
+
+    Brings every column, and the target, to one scale, from the rows seen so far. A linear model is learned by recursive
+    least squares; what it leaves is learned by random features of six kernel widths, by a function of each column, and
+    from the most similar of the last rows; all of them are mixed by least squares. Columns that matter more count more
+    in distances. Outliers are tamed, in rows and targets; when the stream changes it notices, and learns fast again.
+    Every answer comes with an interval of any coverage, which holds over time whatever the stream does. A target may be
+    a number or several. NaN in a row is a missing value, and counts as the usual one of its column. Weights of rows are
+    relative, as PocketClassifier's. ``docs/pocket_regressor.md`` explains the design and what it reaches.
+
+    Parameters
+    ----------
+    memory : int or str, default="64KiB"
+        Total bytes that the learner may use, such as 65536 or "64KiB".
+    loss : {"squared", "absolute", "quantile"}, default="squared"
+        What answers are to be: the mean of y, its median, or a quantile.
+    quantile : float, default=0.5
+        Which quantile, from 0.001 to 0.999, if loss="quantile".
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of coefficients and arithmetic.
+    n_jobs : int, default=None
+        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
+        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
+        for a few rows.
+    random_state : int, NumPy generator or None, default=None
+        Seed of the frequencies.
+
+    Attributes
+    ----------
+    n_outputs_ : int
+        How many numbers are predicted for each row.
+    budget_ : int
+        Frequencies that fit into the memory, over all widths.
+    kernel_weights_ : array
+        How much the linear model and each width count in the mixture, among themselves.
+    column_relevance_, frequencies_, diagnostics_, nbytes
+        See the properties. ``diagnostics_.stored`` has the frequencies of each width.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from pocketkernel import PocketRegressor
+    >>> X, y = make_friedman1(10_000, noise=1.0, random_state=0)
+    >>> model = PocketRegressor(memory="64KiB", random_state=0)
+    >>> answers = model.predict_then_learn(X, y)  # every one made before its y was seen
+    >>> bool(((y - answers)[1000:].std() < 0.4 * y.std()))
+    True
+    >>> low, high = model.predict_interval(X, coverage=0.9).T
+    >>> bool(0.85 < ((low <= y) & (y <= high)).mean() < 0.98)
+    True
+    >>> model.nbytes <= 64 * 1024
+    True
+    """
+
+    _learner = "pocket_regressor"
+    _is_regressor = True
+    _takes_missing = True
+    _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
+
+    n_outputs_: int
+
+    def __init__(
+        self,
+        *,
+        memory: int | str = "64KiB",
+        loss: str = "squared",
+        quantile: float = 0.5,
+        dtype: str = "float32",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.memory = memory
+        self.loss = loss
+        self.quantile = quantile
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn every row of X once, in the order given.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+            Numbers, or NaN where a value is missing; float32 and float64 arrays in C order are read in place.
+        y : array, series or data frame of shape (n,) or (n, m)
+            Targets: finite numbers up to 1e70, one or m for each row.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts, from 0 to 1e9, relative to the others; None means 1. A row of weight 0 is
+            not learned at all.
+
+        Notes
+        -----
+        If an error or Ctrl-C ends the call, the estimator is what it was before.
+        """
+        self._feed(X, y, None, sample_weight, restart=True)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn every row of X once, in order, continuing from what was learned before. Parameters as in `fit`.
+
+        After an error nothing of X has been learned. After Ctrl-C the first rows of X have been learned, completely:
+        ``diagnostics_.rounds`` tells how many (rows of weight 0 do not count).
+        """
+        self.predict_then_learn(X, y, sample_weight)
+        return self
+
+    def predict_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Scores:
+        """For every row of X: predict it, then learn it with its target. Answers what was predicted before.
+
+        The fast path for progressive evaluation, with whole blocks or with one row at a time. Parameters and the state
+        after Ctrl-C as in `partial_fit`, answers as in `predict`. The very first answer is 0.
+        """
+        if self._takes_as_it_is(X) and type(y) is np.ndarray:
+            answers = self._room_for_scores(len(X))
+            plain = sample_weight is None or type(sample_weight) is np.ndarray
+            if plain and self._core.learn_dense(X, y, sample_weight, answers) == 0:
+                return answers
+        return self._feed(X, y, None, sample_weight, restart=False)
+
+    # ---- answering --------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Scores:
+        """Predictions for the rows of X, of shape (n,), or (n, m) if there are m > 1 targets. Learns nothing.
+
+        A long block is shared among threads (see `n_jobs`), which changes nothing but the time.
+        """
+        return self._scores(X)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Scores:
+        """Lower and upper bounds for the targets of the rows of X, of shape (n, 2), or (n, m, 2). Learns nothing.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+        coverage : float, default=0.9
+            Share of the targets that are to lie between the bounds, from 0.01 to 0.999: half of the others below, half
+            above.
+
+        Notes
+        -----
+        Bounds are made from the errors on the rows learned so far, and hold for the rows to come next: over any stretch
+        of the stream the share of targets within is what was asked for, but for a part that shrinks like one over the
+        number of rows; even while the stream changes. (Exactly so for coverages 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99;
+        others are interpolated.) The width of an interval depends on how large errors have been of late, not on x.
+        """
+        share = number("coverage", coverage)
+        if not 0.01 <= share <= 0.999:
+            raise ValueError(f"coverage={coverage!r} is out of range: use a share from 0.01 to 0.999.")
+        answers = self.predict(X)
+        below, above = np.reshape(self._core.margins(share), (-1, 2)).T
+        if answers.ndim == 1:
+            below, above = below[0], above[0]
+        return np.sort(np.stack([answers - below, answers + above], axis=-1), axis=-1)
+
+    @property
+    def column_relevance_(self) -> npt.NDArray[np.float64]:
+        """How much each column counts in similarity, relative to the others; their geometric mean is about 1.
+
+        All 1 for rows of 64 columns or more, which it is not learned for.
+        """
+        return np.array(self._fitted().relevance())
+
+    # ---- targets ----------------------------------------------------------------------------------------------------
+
+    def _checked_targets(self, y: Any, rows: int, begin: bool) -> Array:
+        targets = as_targets(y)
+        if targets.shape[0] != rows:
+            raise ValueError(f"X has {rows} rows but y has {targets.shape[0]} targets: give one target per row.")
+        count = 1 if targets.ndim == 1 else targets.shape[1]
+        if not begin and count != self.n_outputs_:
+            raise ValueError(f"y has {count} targets for each row, and the first call had {self.n_outputs_}.")
+        return targets
+
+    def _coded(self, y: Array) -> Array:
+        return y
+
+    def _unknown(self, y: Array, row: int, column: int, sentence: str) -> ValueError:
+        found = y[row] if y.ndim == 1 else y[row, column]
+        return ValueError(f"y {sentence} (found {found} at row {row}).")
+
+    def _begin(self, X: Array, y: Array, classes: Any, restart: bool) -> None:
+        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
+        self._build(X, self.n_outputs_, restart)
+
+    def _room_for_scores(self, rows: int) -> Scores:
+        return np.empty(rows if self.n_outputs_ == 1 else (rows, self.n_outputs_))
+
+    def _read_labels(self, written: Any, recipe: Recipe) -> None:
+        super()._read_labels(written, recipe)
+        self.n_outputs_ = recipe.classes
+
+    # ---- parameters -------------------------------------------------------------------------------------------------
+
+    def _loss_name(self) -> str:
+        return "logistic"  # that of labels, which the core does not look at here
+
+    def _configure(self, recipe: Recipe, rows: int | None, **derived: Any) -> None:
+        loss, level = one_of("loss", self.loss, LOSSES), number("quantile", self.quantile)
+        if loss == "quantile" and not 0.001 <= level <= 0.999:
+            raise ValueError(f"quantile={self.quantile!r} is out of range: use a number from 0.001 to 0.999.")
+        super()._configure(recipe, rows, quantile={"squared": 0.0, "absolute": 0.5, "quantile": level}[loss])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
