@@ -109,7 +109,7 @@ raker = st.builds(
     regularization=st.sampled_from([0.0, 0.05]),
     loss=st.sampled_from(sorted(LOSSES)),
 )
-pocket = st.builds(PocketClassifier, **seeds, dtype=precision, memory=st.integers(12_000, 40_000))
+pocket = st.builds(PocketClassifier, **seeds, dtype=precision, memory=st.integers(16_000, 40_000))
 learners = st.one_of(momds, momdh, multiclass, lkm_books, raker, pocket)
 
 

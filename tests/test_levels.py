@@ -135,7 +135,7 @@ def test_the_other_precision_is_read_as_rounded(name, precision):
     expected = run(name, precision, "sparse", narrow.astype(np.float64))
     assert same(run(name, precision, "sparse", narrow), expected)
     assert same(run(name, precision, "sparse", sparse.csr_matrix(narrow)), expected)
-    if PRECISIONS[precision]["dtype"] == "float32":
+    if PRECISIONS[precision]["dtype"] == "float32" and "Pocket" not in name:  # which scales rows before it rounds them
         assert same(run(name, precision, "sparse", X), expected)
         assert same(run(name, precision, "sparse", sparse.csr_matrix(X)), expected)
 

@@ -425,3 +425,31 @@ def test_unfitted():
     for ask in (lambda m: m.predict([[1.0]]), lambda m: m.predict_interval([[1.0]]), lambda m: m.column_relevance_):
         with pytest.raises(NotFittedError):
             ask(small())
+
+
+# ---- River ----------------------------------------------------------------------------------------------------------
+
+
+def test_river(tmp_path):
+    river = pytest.importorskip("pocketkernel.river")
+    X, y = friedman(300, 5)
+    model = river.KernelRegressor(small(random_state=None), width=5, seed=1)
+    assert model.predict_one({"a": 1.0}) == 0.0
+    rows = [dict(zip("abcde", row.tolist(), strict=True)) for row in X]
+    answers = []
+    for row, target in zip(rows, y.tolist(), strict=True):
+        answers.append(model.predict_one(row))
+        model.learn_one(row, target)
+    np.testing.assert_array_equal(answers, small().predict_then_learn(X, y))
+    model.save(tmp_path / "model.pk")
+    same = pocketkernel.load(tmp_path / "model.pk")
+    assert same.predict_one(rows[0]) == model.predict_one(rows[0])
+    for bad in ("many", None, True, float("nan")):
+        with pytest.raises(ValueError, match="y"):
+            model.learn_one(rows[0], bad)
+
+
+def test_river_checks():
+    river = pytest.importorskip("pocketkernel.river")
+    checks = pytest.importorskip("river.checks")
+    checks.check_estimator(river.KernelRegressor(small(random_state=None), width=10, seed=1))

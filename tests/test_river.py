@@ -35,7 +35,6 @@ from pocketkernel import (
 from pocketkernel.learners import plausible
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.river import KernelClassifier
-from pocketkernel.river._columns import read_frame
 from pocketkernel.river._labels import sigmoid
 
 MANY = [class_ for class_ in ESTIMATORS if get_tags(discover.small(class_)).classifier_tags.multi_class]
@@ -879,7 +878,7 @@ def test_blocks_equal_rows(class_, blocks, width, seed):
         predicted = many.predict_many(frame)
         assert predicted.tolist() == [one.predict_one(x) for x in xs]
         assert predicted.index.equals(frame.index)
-        assert many._scores(read_frame(frame), count) == [one._score(x) for x in xs]
+        assert many._scores(many._read_frame(frame), count) == [one._score(x) for x in xs]
         if class_ is not MOMDH:
             odds = many.predict_proba_many(frame)
             assert odds.index.equals(frame.index)

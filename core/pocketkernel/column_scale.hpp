@@ -1,7 +1,8 @@
 // ColumnScale: reads a row and brings every column to the same size, from rows seen before.
 //
 //   m_k, s_k   running mean and deviation of column k over its last `window` rows or so; n_k rows are in them
-//   h_k        running median of |x_k - x_k of the row before|, over rows where neither it nor x_k is 0; what is farther
+//   h_k        running median of |x_k - x_k of the row before|, over rows where neither it nor x_k is 0; what is
+//   farther
 //              from the mean than 24 h_k and 4 s_k counts as that far, so that no outlier can drown a column
 //   z_k        2 asinh((x_k - m_k) / (2 s_k)), so that 1 deviation is 1 and 1000 are 14; 0 in a constant column
 //
@@ -19,7 +20,8 @@
 // NaN is a missing value: its z is 0, as if it were the usual one, and it leaves the column as it is.
 //
 // Where rows may be sparse, z is made with m_k and s_k as they were at the last refresh, after every sixteenth part
-// more of rows, or when the column has moved far: what is derived from them can be kept for as long.
+// more of rows, or when the column has moved far: what is derived from them can be kept for as long. There, a row's
+// zeros are not taken in one by one: a column makes up for them when it next has another value, or at the refresh.
 #pragma once
 
 #include "arena.hpp"
@@ -50,6 +52,7 @@ class ColumnScale {
           centre_(may_be_sparse ? arena.take<double>(padded<T>(columns)) : nullptr),
           spread_(may_be_sparse ? arena.take<T>(columns) : nullptr),
           zero_(may_be_sparse ? arena.take<T>(columns) : nullptr),
+          rows_(may_be_sparse ? arena.take<std::uint32_t>(columns) : nullptr),
           pace_(pace) {}
 
     void reset() {
@@ -61,12 +64,27 @@ class ColumnScale {
     // to the z of a row of zeros. Each of the caller's numbers is read once.
     template <class U>
     Query<T> read(const Row<U>& row, QueryScratch<T>& scratch) const {
-        return for_each_tile(row, scratch, [](std::size_t, const double*) {});
+        return zero_ ? for_each_value(row, scratch, [](std::size_t, double) {})
+                     : for_each_tile(row, scratch, [](std::size_t, const double*) {});
     }
-    // The same, and takes the row into the running figures.
+    // The same, and takes the row into the running figures. It is row number `rounds`, from 1 on.
     template <class U>
-    Query<T> learn(const Row<U>& row, QueryScratch<T>& scratch) {
-        return for_each_tile(row, scratch, [&](std::size_t begin, const double* x) { observe(begin, x); });
+    Query<T> learn(const Row<U>& row, QueryScratch<T>& scratch, std::uint64_t rounds) {
+        const auto now = static_cast<std::uint32_t>(rounds);
+        if (!zero_)
+            return for_each_tile(row, scratch, [&](std::size_t begin, const double* x) {
+                if (observe(cells_at(begin), x)) restart_some(begin, x);
+            });
+        Batch batch;
+        const Query<T> q = for_each_value(row, scratch, [&](std::size_t k, double x) {
+            make_up(k, now - 1);
+            rows_[k] = now;
+            batch.column[batch.size] = k;
+            batch.x[batch.size++] = x;
+            if (batch.size == lanes_of<T>) observe(batch);
+        });
+        observe(batch);
+        return q;
     }
 
     // z of a row of zeros, if rows may be sparse.
@@ -89,7 +107,10 @@ class ColumnScale {
         if (rounds < pace_->next) return false;
         pace_->next = rounds + 1 + static_cast<std::uint64_t>(smaller(static_cast<double>(rounds), window)) / 16;
         pace_->square = pace_->running_square;
-        for (std::size_t k = 0; zero_ && k < columns_; ++k) refresh_column(k);
+        for (std::size_t k = 0; zero_ && k < columns_; ++k) {
+            make_up(k, static_cast<std::uint32_t>(rounds));
+            refresh_column(k);
+        }
         return true;
     }
     // Between refreshes: calls f(k, change of zero_k) for columns whose z has moved by more than a quarter.
@@ -98,17 +119,14 @@ class ColumnScale {
         if (!moved_) return;
         moved_ = false;
         for (std::size_t k = 0; k < columns_; ++k) {
-            const T s = deviation()[k];
-            if (!(absolute(static_cast<T>(mean_[k] - centre_[k])) > T(0.25) * s ||
-                  absolute(s - spread_[k]) > T(0.25) * s))
-                continue;
+            if (!has_moved(k)) continue;
             const T before = zero_[k];
             refresh_column(k);
             f(k, zero_[k] - before);
         }
     }
 
-    bool valid() const {
+    bool valid(std::uint64_t rounds) const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         bool good = within(pace_->square, least_square, most_square) &&
                     within(pace_->running_square, least_square, most_square);
@@ -120,7 +138,7 @@ class ColumnScale {
                    within(beyond()[k], 0.0, most_beyond);
             if (zero_)
                 good = good && within(centre_[k], -value_limit, value_limit) && size(spread_[k]) &&
-                       within(zero_[k], -farthest, farthest);
+                       within(zero_[k], -farthest, farthest) && static_cast<std::uint32_t>(rounds) - rows_[k] <= 65536;
         }
         return good;
     }
@@ -130,7 +148,8 @@ class ColumnScale {
     static constexpr double head_start = 10.0;  // rows for which |z|^2 counts as the number of columns
     static constexpr double least_square = 1e-3, most_square = 1e13;
     static constexpr double most_beyond = 1024.0, most_unlike = 48.0;
-    static constexpr double least_rows = 32.0;  // before which there are no tests
+    static constexpr double least_rows = 32.0;                   // before which there are no tests
+    static constexpr double forgetting = -1.0 / (window - 0.5);  // ln(1 - 1 / window), nearly
 
     static bool size(T value) { return value >= T(0) && value <= T(4.0 * value_limit); }
 
@@ -147,14 +166,28 @@ class ColumnScale {
         unlike = (age - n) * V(Element<V>(256));
     }
 
+    // The figures of a tile of columns.
+    struct Cells {
+        double* mean;
+        T *deviation, *usual, *beyond, *age, *last;
+    };
+    Cells cells_at(std::size_t k) const {
+        return {mean_ + k, deviation() + k, usual() + k, beyond() + k, age() + k, last() + k};
+    }
+
+    // Columns of a row that have a value, up to a tile of them.
+    struct Batch {
+        std::size_t size = 0;
+        std::size_t column[lanes_of<T>];
+        alignas(pack_bytes) double x[lanes_of<T>];
+    };
+
     // Goes through the row tile by tile: copies the caller's numbers, makes their z, and hands them to f.
     template <class U, class F>
     Query<T> for_each_tile(const Row<U>& row, QueryScratch<T>& scratch, F&& f) const {
         Query<T> q;
         T* z = scratch.row();
-        T* values = scratch.values();
-        std::int32_t* columns = scratch.columns();
-        std::size_t next = 0, nonzeros = 0;
+        std::size_t next = 0;
         for (std::size_t begin = 0; begin < columns_; begin += lanes_of<T>) {
             const std::size_t count = columns_ - begin < lanes_of<T> ? columns_ - begin : lanes_of<T>;
             alignas(pack_bytes) double x[lanes_of<T>] = {};
@@ -167,25 +200,40 @@ class ColumnScale {
                     if (l >= count) break;
                     x[l] = static_cast<double>(row.values[next]);
                 }
-            for (std::size_t l = 0; l < count; ++l) {
-                const std::size_t k = begin + l;
-                if (zero_ && x[l] == 0.0) {
-                    z[k] = zero_[k];
-                    continue;
-                }
-                z[k] = scaled(k, x[l]);
-                if (nonzeros < scratch.capacity()) {
-                    columns[nonzeros] = static_cast<std::int32_t>(k);
-                    values[nonzeros] = z[k] - zero_[k];
-                }
-                ++nonzeros;
-            }
+            for (std::size_t l = 0; l < count; ++l) z[begin + l] = scaled(begin + l, x[l]);
             f(begin, x);
         }
         q.dense = z;
-        q.values = values;
-        q.columns = columns;
-        q.sparse = zero_ && nonzeros <= scratch.capacity();
+        return q;
+    }
+
+    // The same where rows may be sparse: through the values that are not 0 alone, which are listed if they are few.
+    template <class U, class F>
+    Query<T> for_each_value(const Row<U>& row, QueryScratch<T>& scratch, F&& f) const {
+        Query<T> q;
+        T* z = scratch.row();
+        std::size_t nonzeros = 0;
+        std::memcpy(z, zero_, columns_ * sizeof(T));
+        const auto take = [&](std::size_t k, double x) {
+            if (k >= columns_ || x == 0.0) return;  // whatever the caller has made of the column by now
+            z[k] = scaled(k, x);
+            if (nonzeros < scratch.capacity()) {
+                scratch.columns()[nonzeros] = static_cast<std::int32_t>(k);
+                scratch.values()[nonzeros] = z[k] - zero_[k];
+            }
+            ++nonzeros;
+            f(k, x);
+        };
+        if (row.columns)
+            for (std::size_t n = 0; n < row.nonzeros; ++n)
+                take(static_cast<std::size_t>(read_once(row.columns + n)),
+                     static_cast<double>(read_once(row.values + n)));
+        else
+            for (std::size_t k = 0; k < columns_; ++k) take(k, static_cast<double>(read_once(row.values + k)));
+        q.dense = z;
+        q.values = scratch.values();
+        q.columns = scratch.columns();
+        q.sparse = nonzeros <= scratch.capacity();
         q.nonzeros = q.sparse ? nonzeros : 0;
         return q;
     }
@@ -205,12 +253,83 @@ class ColumnScale {
         zero_[k] = scaled(k, 0.0);
     }
 
-    // Takes a tile of a row into the running figures.
-    void observe(std::size_t k, const double* x) {
+    // Takes the columns of a batch into the running figures, where they are if they are a tile, else in a copy.
+    void observe(Batch& batch) {
+        constexpr std::size_t W = lanes_of<T>;
+        const std::size_t first = batch.column[0], size = batch.size;
+        batch.size = 0;
+        if (size == 0) return;
+        bool due = false;
+        if (size == W && first % W == 0 && batch.column[W - 1] == first + W - 1) {
+            due = observe(cells_at(first), batch.x);
+        } else {
+            alignas(pack_bytes) double mean[W] = {};
+            alignas(pack_bytes) T figure[figures][W] = {};
+            for (std::size_t l = size; l < W; ++l) batch.x[l] = 0.0, figure[3][l] = T(1);
+            for (std::size_t l = 0; l < size; ++l) {
+                mean[l] = mean_[batch.column[l]];
+                for (std::size_t n = 0; n < figures; ++n) figure[n][l] = figure_of(n, batch.column[l]);
+            }
+            due = observe({mean, figure[0], figure[1], figure[2], figure[3], figure[4]}, batch.x);
+            for (std::size_t l = 0; l < size; ++l) {
+                mean_[batch.column[l]] = mean[l];
+                for (std::size_t n = 0; n < figures; ++n) figure_of(n, batch.column[l]) = figure[n][l];
+            }
+        }
+        for (std::size_t l = 0; l < size; ++l) {
+            const std::size_t k = batch.column[l];
+            if (due) restart_if_due(k, batch.x[l]);
+            moved_ = moved_ || has_moved(k);
+        }
+    }
+    T& figure_of(std::size_t figure, std::size_t k) { return figures_[figure * padded<T>(columns_) + k]; }
+
+    // Takes in the zeros of column k up to row `until`: one by one while they are unusual, then all at once. With f the
+    // share that the rows before keep, m rows of zeros make the mean f m and the variance f (s^2 + (1 - f) m^2).
+    void make_up(std::size_t k, std::uint32_t until) {
+        std::uint32_t zeros = until - rows_[k];
+        if (zeros == 0) return;
+        rows_[k] = until;
+        T age_now, unlike;
+        part(age()[k], age_now, unlike);
+        double m = mean_[k], s = static_cast<double>(deviation()[k]), e = static_cast<double>(beyond()[k]);
+        auto n = static_cast<double>(age_now);
+        for (; zeros > 0 && m * m > 4.0 * s * s; --zeros) {
+            const double limit = larger(24.0 * static_cast<double>(usual()[k]), 4.0 * s);
+            const double away = larger(-limit, smaller(-m, limit)),
+                         ratio = smaller(absolute(m) / larger(s, 1e-300), 4.0);
+            e = n < least_rows ? 0.0 : larger(e + ratio * ratio - 4.0, 0.0);
+            n = smaller(n + 1.0, window);
+            s = std::sqrt((1.0 - 1.0 / n) * (s * s + away * away / n));
+            m += away / n;
+            if (e < most_beyond) continue;
+            m = s = e = 0.0;
+            n = 1.0;
+            unlike = usual()[k] = T(0);
+        }
+        if (zeros > 0) {
+            const auto more = static_cast<double>(zeros);
+            const double within = smaller(more, window - n);
+            double f = n / larger(n + within, 1.0);
+            if (more > within) f *= exponential((more - within) * forgetting);
+            if (e > 0.0) e = larger(e - more * (4.0 - m * m / (s * s)), 0.0);
+            s = std::sqrt(f * (s * s + (1.0 - f) * (m * m)));
+            m *= f;
+            n += within;
+        }
+        mean_[k] = m;
+        deviation()[k] = static_cast<T>(s);
+        beyond()[k] = static_cast<T>(e);
+        last()[k] = static_cast<T>(-m);
+        age()[k] = static_cast<T>(n) + unlike * T(1.0 / 256);
+    }
+
+    // Takes a tile of a row into the running figures. Answers whether a column of it may have to start again.
+    bool observe(const Cells& cells, const double* x) {
         using P = Pack<T>;
         const P zero(T(0)), one(T(1));
         Wide<T> given = Wide<T>::load(x), difference = Wide<T>::zero();
-        const Wide<T> mean = Wide<T>::load(mean_ + k);
+        const Wide<T> mean = Wide<T>::load(cells.mean);
         const P raw = narrow(given);
         const Mask<T> known = raw == raw;
         for (std::size_t i = 0; i < Wide<T>::parts; ++i) {
@@ -218,15 +337,15 @@ class ColumnScale {
             difference.p[i] = given.p[i] - mean.p[i];
         }
         const P gap = narrow(difference), value = narrow(given);  // a value that rounds to 0 counts as 0
-        const P s = P::load(deviation() + k), h = P::load(usual() + k), e = P::load(beyond() + k);
+        const P s = P::load(cells.deviation), h = P::load(cells.usual), e = P::load(cells.beyond);
         P n, unlike;
-        part(P::load(age() + k), n, unlike);
+        part(P::load(cells.age), n, unlike);
         const P far = absolute(gap);
 
         // From an eighth to a 256th: first the median is to be found, then kept.
         const P rows = smaller(n + one, P(T(window))), rate = one / rows;
         const P step = larger(smaller(rate * P(T(16)), P(T(0.125))), P(T(1.0 / 256)));
-        const P jump = absolute(gap - P::load(last() + k));
+        const P jump = absolute(gap - P::load(cells.last));
         const P turned = select(h == zero, jump, h + select(h < jump, h * step, zero - h * step));
         const P now = select(value == zero, h, select(jump == zero, h, turned));
         const P limit = larger(larger(now, h) * P(T(24)), s * P(T(4)));
@@ -244,31 +363,27 @@ class ColumnScale {
         const P unit = larger(larger(s, absolute(away)), P(std::numeric_limits<T>::min()));
         const P a = s / unit, b = away / unit;
         const auto keep = [&](const P& figure, T* in) { select(known, figure, P::load(in)).store(in); };
-        keep(unit * square_root((one - rate) * (a * a + rate * (b * b))), deviation() + k);
-        keep(now, usual() + k);
-        keep(gap, last() + k);
-        keep(evidence, beyond() + k);
-        keep(rows + count * P(T(1.0 / 256)), age() + k);
+        keep(unit * square_root((one - rate) * (a * a + rate * (b * b))), cells.deviation);
+        keep(now, cells.usual);
+        keep(gap, cells.last);
+        keep(evidence, cells.beyond);
+        keep(rows + count * P(T(1.0 / 256)), cells.age);
         const Wide<T> shift = widen(away * rate);
         for (std::size_t i = 0; i < Wide<T>::parts; ++i)
-            (mean.p[i] + shift.p[i]).store(mean_ + k + i * lanes_of<double>);
+            (mean.p[i] + shift.p[i]).store(cells.mean + i * lanes_of<double>);
 
         const P calm =
             smaller(smaller(P(T(most_beyond)) - evidence, P(T(most_unlike)) - absolute(count)), n - P(T(0.5)));
-        if (!(smallest_lane(calm) > T(0)))
-            for (std::size_t l = 0; l < lanes_of<T> && k + l < columns_; ++l) restart_if_due(k + l, x[l]);
-        if (zero_ && !moved_) moved_ = has_moved(k);
+        return !(smallest_lane(calm) > T(0));
     }
     bool has_moved(std::size_t k) const {
-        using P = Pack<T>;
-        Wide<T> difference = Wide<T>::load(mean_ + k);
-        const Wide<T> centre = Wide<T>::load(centre_ + k);
-        for (std::size_t i = 0; i < Wide<T>::parts; ++i) difference.p[i] = difference.p[i] - centre.p[i];
-        const P s = P::load(deviation() + k);
-        const P change = larger(absolute(narrow(difference)), absolute(s - P::load(spread_ + k)));
-        return smallest_lane(s * P(T(0.25)) - change) < T(0);
+        const T s = deviation()[k];
+        return absolute(static_cast<T>(mean_[k] - centre_[k])) > T(0.25) * s || absolute(s - spread_[k]) > T(0.25) * s;
     }
 
+    void restart_some(std::size_t begin, const double* x) {
+        for (std::size_t l = 0; l < lanes_of<T> && begin + l < columns_; ++l) restart_if_due(begin + l, x[l]);
+    }
     void restart_if_due(std::size_t k, double x) {
         T n, unlike;
         part(age()[k], n, unlike);
@@ -284,7 +399,8 @@ class ColumnScale {
     T* figures_ = nullptr;
     double* centre_ = nullptr;  // mean and deviation that z is made with; null if they are the running ones
     T* spread_ = nullptr;
-    T* zero_ = nullptr;  // z of 0
+    T* zero_ = nullptr;              // z of 0
+    std::uint32_t* rows_ = nullptr;  // the row up to which a column's figures are
     Pace* pace_ = nullptr;
     bool moved_ = false;  // whether some column's z has; settled within the row
 };

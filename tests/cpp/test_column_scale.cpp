@@ -13,7 +13,7 @@ struct Scaled {
     static constexpr std::size_t width = padded<T>(d);
     // Means in double precision, then deviation, usual jump, evidence, age and last gap; if rows may be sparse, what z
     // is made with.
-    alignas(pack_bytes) unsigned char block[width * (16 + 7 * sizeof(T)) + pack_bytes];
+    alignas(pack_bytes) unsigned char block[width * (20 + 7 * sizeof(T)) + 2 * pack_bytes];
     alignas(pack_bytes) unsigned char room[width * 3 * sizeof(T) + 256];
     typename ColumnScale<T>::Pace pace{};
     Arena arena{block}, scratch{room};
@@ -34,7 +34,7 @@ struct Scaled {
     // Learns from x, as a learner does. Its z is that of before.
     template <class U>
     Query<T> learn(const Row<U>& x) {
-        const Query<T> z = scale.learn(x, query);
+        const Query<T> z = scale.learn(x, query, rounds + 1);
         scale.observe_square(z.dense, ++rounds);
         if (!scale.refresh(rounds)) scale.refresh_moved([](std::size_t, T) {});
         return z;
@@ -121,7 +121,7 @@ void follows_the_formula(double tolerance) {
         CHECK(kept[k].limited > 3 || k == 5 || k >= 8);
         CHECK_EQUAL(kept[k].restarts, k >= 4 && k <= 8 ? 1 : 0);
     }
-    CHECK(scaled.scale.valid());
+    CHECK(scaled.scale.valid(scaled.rounds));
 }
 
 // Before a learner has seen two different rows, z is 0; then 1 deviation is about 1.
@@ -206,7 +206,7 @@ void bears_extremes() {
         for (std::size_t k = 0; k < d; ++k) CHECK(absolute(z[k]) <= T(71));
         CHECK(z[2] == T(0) && z[3] == T(0));
         CHECK(scaled.pace.running_square > 0.0 && scaled.pace.running_square < d * 71.0 * 71.0);
-        CHECK(scaled.scale.valid());
+        CHECK(scaled.scale.valid(scaled.rounds));
     }
     const double x[d] = {1.0, -most, -most, most, most, -most, most, most, most};
     for (std::size_t k = 0; k < d; ++k) CHECK(absolute(scaled.z(x)[k]) <= T(71));
@@ -239,7 +239,7 @@ void sparse_as_dense() {
         for (std::size_t n = 0; n < sparse.nonzeros; ++n) CHECK_EQUAL(sparse.columns[n], dense.columns[n]);
         for (std::size_t n = 0; n < sparse.nonzeros; ++n) CHECK_EQUAL(sparse.values[n], dense.values[n]);
     }
-    CHECK(by_columns.scale.valid());
+    CHECK(by_columns.scale.valid(by_columns.rounds));
 }
 
 // Columns that another thread is changing may be anything: what is out of place is left out, and nothing else is
@@ -261,7 +261,7 @@ void bears_columns_out_of_place() {
         for (std::size_t n = 0; n < z.nonzeros; ++n) CHECK(z.columns[n] >= 0 && z.columns[n] < 70);
         CHECK(z.nonzeros <= d / 4);
     }
-    CHECK(scaled.scale.valid());
+    CHECK(scaled.scale.valid(scaled.rounds));
 }
 
 }  // namespace
@@ -303,7 +303,7 @@ TEST(column_scale_refreshes_in_time) {
     for (std::uint64_t t = 1; t <= 200000; ++t) {
         const double x = static_cast<double>(t % 7) + (t > 100000 ? 1000.0 : 0.0), probe = 2.0;
         const double before = *scaled.z(&probe);
-        (void)scaled.scale.learn(Row<double>{&x, nullptr, 0}, scaled.query);
+        (void)scaled.scale.learn(Row<double>{&x, nullptr, 0}, scaled.query, t);
         CHECK_EQUAL(*scaled.z(&probe), before);
         const bool due = t == next;
         if (scaled.scale.refresh(t) != due) CHECK(!"refreshed in time");
@@ -337,9 +337,9 @@ TEST(column_scale_impossible_states) {
         Scaled<double, 3> scaled(true);
         scaled.learn(x);
         scaled.learn(y);
-        CHECK(scaled.scale.valid());
+        CHECK(scaled.scale.valid(scaled.rounds));
         change(scaled);
-        return scaled.scale.valid();
+        return scaled.scale.valid(scaled.rounds);
     };
     for (double bad : {0.0, -1.0, infinity, std::nan(""), 1e14}) {
         CHECK(!taught([=](auto& s) { s.pace.square = bad; }));

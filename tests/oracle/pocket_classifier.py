@@ -25,6 +25,7 @@ class PocketClassifier:
         # columns
         self.mean, self.deviation, self.usual, self.centre, self.spread = np.zeros((5, d))
         self.n, self.beyond, self.unlike, self.last = np.zeros((4, d))
+        self.zeros = np.zeros(d, dtype=int)  # rows of 0 that wide rows have not taken in yet
         self.stands_still = d >= 64  # between refreshes, what z is made with
         self.running_square = self.square = float(d)
         self.next_refresh, self.next_review = 1, 100
@@ -207,12 +208,40 @@ class PocketClassifier:
     def observe(self, x, z):
         """Columns and the scale of the rows, up to and with this one; a column without a value stays as it is."""
         missing, names = np.isnan(x), ("mean", "deviation", "usual", "n", "beyond", "unlike", "last")
+        later = (x == 0) & self.stands_still
+        self.make_up(np.flatnonzero(~later))
+        self.zeros[later] += 1
+        left = missing | later
         before = {name: getattr(self, name).copy() for name in names}
-        self.observe_columns(np.where(missing, self.mean, x), missing)
+        self.observe_columns(np.where(missing, self.mean, x), left)
         for name in names:
-            setattr(self, name, np.where(missing, before[name], getattr(self, name)))
+            setattr(self, name, np.where(left, before[name], getattr(self, name)))
         self.observe_square(z)
         self.refresh()
+
+    def make_up(self, columns):
+        """Take in the zeros of some columns: one by one while they are unusual, then all at once."""
+        for k in columns:
+            zeros, self.zeros[k] = self.zeros[k], 0
+            if zeros == 0:
+                continue
+            m, s, e, n = self.mean[k], self.deviation[k], self.beyond[k], self.n[k]
+            while zeros > 0 and m**2 > 4 * s**2:
+                zeros -= 1
+                limit = max(24 * self.usual[k], 4 * s)
+                away, ratio = np.clip(-m, -limit, limit), min(abs(m) / max(s, 1e-300), 4)
+                e = max(e + ratio**2 - 4, 0) if n >= 32 else 0.0
+                n = min(n + 1, WINDOW)
+                s, m = math.sqrt((1 - 1 / n) * (s**2 + away**2 / n)), m + away / n
+                if e >= 1024:
+                    m, s, e, n, self.unlike[k], self.usual[k] = 0.0, 0.0, 0.0, 1, 0, 0.0
+                    self.restarts += 1
+            if zeros > 0:
+                within = min(zeros, WINDOW - n)
+                f = n / max(n + within, 1) * math.exp(-(zeros - within) / (WINDOW - 0.5))
+                e = max(e - zeros * (4 - m**2 / s**2), 0) if e > 0 else 0.0
+                s, m, n = math.sqrt(f * (s**2 + (1 - f) * m**2)), f * m, n + within
+            self.mean[k], self.deviation[k], self.beyond[k], self.n[k], self.last[k] = m, s, e, n, -m
 
     def observe_columns(self, x, missing):
         size, jump, old = np.abs(x - self.mean), np.abs(x - self.mean - self.last), self.n >= 32
@@ -254,6 +283,7 @@ class PocketClassifier:
     def refresh(self):
         moved = np.maximum(np.abs(self.mean - self.centre), np.abs(self.deviation - self.spread)) > self.deviation / 4
         if self.rounds >= self.next_refresh:
+            self.make_up(range(len(self.zeros)))
             self.next_refresh = self.rounds + 1 + min(self.rounds, WINDOW) // 16
             self.square = self.running_square
             self.factors = np.exp(self.rho)

@@ -113,7 +113,7 @@ class PocketClassifier : public Learner<T> {
     void learn(const Row<U>& row, std::size_t y, double weight, double* F) {
         if (weight == 0.0) return score(row, work_, F);
         const std::uint64_t rounds = common_->tally.rounds + 1;
-        const Query<T> z = scale_.learn(row, work_.query);
+        const Query<T> z = scale_.learn(row, work_.query, rounds);
         const Found found = evaluate(z, work_, true);
         mix(work_, found, F);
         for (std::size_t r = 0; r < R_; ++r) {
@@ -157,8 +157,9 @@ class PocketClassifier : public Learner<T> {
     // overflows.
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = this->common_valid() && mixture_.valid() && scale_.valid() && relevance_.valid() &&
-                    (!has_lags() || lags_.valid()) && (!has_ring() || ring_.valid(R_, most_rounds)) &&
+        bool good = this->common_valid() && mixture_.valid() && scale_.valid(common_->tally.rounds) &&
+                    relevance_.valid() && (!has_lags() || lags_.valid()) &&
+                    (!has_ring() || ring_.valid(R_, most_rounds)) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
                     within(course_->surprise, 0.0, 100.0) && course_->weights.valid() && course_->turned <= (R_ == 1);

@@ -130,7 +130,7 @@ class PocketRegressor : public Learner<T> {
     void learn(const Row<U>& row, const double* y, double weight, double* F) {
         if (weight == 0.0) return score(row, work_, F);
         const std::uint64_t rounds = common_->tally.rounds + 1;
-        evaluate(scale_.learn(row, work_.query), work_, true);
+        evaluate(scale_.learn(row, work_.query, rounds), work_, true);
         mix(work_, F);
         for (std::size_t r = 0; r < m_; ++r) f()[r] = F[r];
         answer(F);
@@ -167,8 +167,9 @@ class PocketRegressor : public Learner<T> {
     // overflows.
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = this->common_valid() && scale_.valid() && pool_.valid(owners()) && relevance_.valid() &&
-                    ring_.valid() && tables_.valid() && course_->weights.valid() && (!parts_.matrix || matrix_.valid());
+        bool good = this->common_valid() && scale_.valid(common_->tally.rounds) && pool_.valid(owners()) &&
+                    relevance_.valid() && ring_.valid() && tables_.valid() && course_->weights.valid() &&
+                    (!parts_.matrix || matrix_.valid());
         for (std::size_t r = 0; r < m_; ++r) {
             const Target& t = targets_[r];
             good = good && t.scale.valid() && t.intervals.valid() && mixture(r).valid() &&

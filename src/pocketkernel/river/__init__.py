@@ -1,6 +1,6 @@
 """Every learner as a River model: one dict of features at a time, features that appear and disappear, the same bits.
 
-`KernelClassifier` accepts any classifier of `pocketkernel`:
+`KernelClassifier` accepts any classifier of `pocketkernel`, `KernelRegressor` a PocketRegressor:
 
 >>> from pocketkernel import PocketClassifier
 >>> from pocketkernel.river import KernelClassifier
@@ -11,7 +11,7 @@ Every score equals that of the learner itself, given the same rows and seed.
 
 from typing import Any
 
-from pocketkernel.learners import OnlineKernelClassifier
+from pocketkernel.learners import OnlineLearner, PocketRegressor
 
 try:
     import river as _  # noqa: F401
@@ -19,10 +19,12 @@ except ImportError as error:
     raise ImportError('pocketkernel.river needs River: pip install "pocketkernel[river]"') from error
 
 from pocketkernel.river._classifier import KernelClassifier
+from pocketkernel.river._regressor import KernelRegressor
 
-__all__ = ["KernelClassifier"]
+__all__ = ["KernelClassifier", "KernelRegressor"]
 
 
-def restored(learner: OnlineKernelClassifier, extra: dict[str, Any]) -> KernelClassifier:
+def restored(learner: OnlineLearner, extra: dict[str, Any]) -> KernelClassifier | KernelRegressor:
     """The River model in a file, from its learner and what was saved with it."""
-    return KernelClassifier._restored(learner, extra)
+    kind = KernelRegressor if isinstance(learner, PocketRegressor) else KernelClassifier
+    return kind._restored(learner, extra)
