@@ -494,9 +494,37 @@ def test_digits():
 def test_two_of_three_classes():
     """A class that never comes costs little."""
     X, y = xor(5000)
-    scores = make().predict_then_learn(X, y, classes=[0, 1, 2])
+    scores = make(memory="32KiB").predict_then_learn(X, y, classes=[0, 1, 2])
     assert np.all(np.argmax(scores[200:], axis=1) < 2)
     assert np.mean(np.argmax(scores, axis=1)[LATE] != y[LATE]) < 0.17
+
+
+def cases(n, C=6, seed=0):
+    """Three hundred small clusters, each of a class of its own: nothing to learn but by heart."""
+    rng = np.random.default_rng(seed)
+    centres, classes = rng.normal(size=(300, 6)), rng.integers(C, size=300)
+    which = rng.integers(300, size=n)
+    return centres[which] + 0.02 * rng.normal(size=(n, 6)), classes[which]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_cases_are_remembered(seed):
+    X, y = cases(6000, seed=seed)
+    model = make(memory="64KiB")
+    wrong = np.argmax(model.predict_then_learn(X, y), axis=1) != y
+    assert np.mean(wrong[LATE]) < 0.01
+    done = model.diagnostics_
+    assert done.stored[-2] > 3000  # rows of the ring
+    assert model.kernel_weights_[-2] > 0.05
+
+
+def test_a_full_ring_follows_clusters_that_move():
+    """The labels of all clusters change; what the ring held is wrong then, and small windows see it first."""
+    X, y = cases(12_000)
+    y = np.where(np.arange(len(y)) < 8000, y, (y + 1) % 6)
+    assert mistakes(X, y, slice(7000, 8000), memory="64KiB") < 0.02
+    assert mistakes(X, y, slice(8000, 8100), memory="64KiB") > 0.3
+    assert mistakes(X, y, slice(11_000, 12_000), memory="64KiB") < 0.05
 
 
 # ---- memory ---------------------------------------------------------------------------------------------------------

@@ -14,10 +14,10 @@ KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 3.0, 65535
 class PocketClassifier:
     least_loss = 1e-3
 
-    def __init__(self, widths, frequencies, d, C, lanes, lag):
+    def __init__(self, widths, frequencies, d, C, lanes, lag, ring=0):
         self.widths, self.W, self.lanes = np.array([np.inf, *widths]), frequencies, lanes
-        self.K, self.R, self.D = 1 + len(widths) + lag, 1 if C == 2 else C, len(frequencies)
-        self.lag = lag
+        self.K, self.R, self.D = 1 + len(widths) + (ring > 0) + lag, 1 if C == 2 else C, len(frequencies)
+        self.lag, self.ring_size = lag, ring
         K, R, D = self.K, self.R, self.D
         self.owners = max(0, len(widths) - 1)
         self.owner = np.array([1 + j // lanes % self.owners for j in range(D)], dtype=int)
@@ -36,6 +36,11 @@ class PocketClassifier:
         self.squares, self.loss = np.ones(K), np.zeros(K)
         # the last labels and their mean, as inputs; the last of the experts
         self.lags, self.lag_weights, self.lag_squares = np.zeros((4, R)), np.zeros(4), np.ones(4)
+        # the last rows, so many, with 16 to a page
+        self.ring_row, self.row_labels, self.stored = np.zeros((ring, d), int), np.zeros(ring, int), 0
+        self.column_weights = np.full(d, 16)
+        self.ring_weights = np.tile([1, 1 / 1.5, 1 / 2], 3) / 3
+        self.ring_squares = np.ones(9)
         # mixture
         self.w, self.A = np.full(K, 1 / K), RIDGE * np.eye(K)
         # change
@@ -46,7 +51,9 @@ class PocketClassifier:
         self.cumulative_loss = 0.0
 
     def count(self, i):
-        """Frequencies that serve expert i."""
+        """Frequencies that serve expert i, or rows."""
+        if self.ring_size and i == len(self.widths):
+            return min(self.stored, self.ring_size)
         return int(np.count_nonzero((self.owner == i) | (self.owner == i - 1))) if i > 0 else 0
 
     def lesson(self, scores, y):
@@ -62,6 +69,22 @@ class PocketClassifier:
         angles = self.W @ z / (self.widths[self.owner] * math.sqrt(self.square))
         return np.stack([np.cos(angles), np.sin(angles), np.cos(2 * angles), np.sin(2 * angles)], axis=1)
 
+    def neighbours(self, z):
+        """Labels of the three nearest rows in three windows of whole pages, the newest page first; -1 for none."""
+        self.q = 128 + np.clip(np.floor(16 * z + 0.5), -127, 127).astype(int)
+        there, found = min(self.stored, self.ring_size), []
+        pages = -(-there // 16)
+        newest = (self.stored - 1) % self.ring_size // 16 if there else 0
+        order = [
+            np.arange(p * 16, min(p * 16 + 16, there)) for p in ((newest - n) % max(pages, 1) for n in range(pages))
+        ]
+        for rows in (max(self.ring_size // 64, 16), max(self.ring_size // 8, 16), self.ring_size):
+            places = np.concatenate([np.zeros(0, int), *order[: -(-rows // 16)]])
+            away = np.abs(self.ring_row[places] - self.q) @ self.column_weights
+            nearest = self.row_labels[places[np.argsort(away, kind="stable")[:3]]]
+            found += [*nearest, *[-1] * (3 - len(nearest))]
+        return np.array(found)
+
     def experts(self, z, waves):
         """s[i, r], within +-8."""
         s = np.zeros((self.K, self.R))
@@ -69,6 +92,8 @@ class PocketClassifier:
         terms = self.theta * waves[:, None]
         np.add.at(s, self.owner, terms[:, :, :2].sum(axis=2))
         np.add.at(s, self.owner + 1, terms[:, :, 2:].sum(axis=2))
+        if self.ring_size:
+            s[len(self.widths)] = (self.found[:, None] == np.arange(self.R)).T @ self.ring_weights
         if self.lag:
             s[-1] = self.lag_weights @ self.lags
         self.clipped += int(np.sum(np.abs(s) > 8))
@@ -79,13 +104,16 @@ class PocketClassifier:
         for i in range(1, len(self.widths)):
             mine, lent = self.theta[self.owner == i, :, :2], self.theta[self.owner == i - 1, :, 2:]
             squares.append(np.sum(mine**2) + np.sum(lent**2))
-        return np.sqrt([*squares, np.sum(self.lag_weights**2)] if self.lag else squares)
+        squares += [np.sum(self.ring_weights**2)] if self.ring_size else []
+        squares += [np.sum(self.lag_weights**2)] if self.lag else []
+        return np.sqrt(squares)
 
     def learn(self, x, y, w=1.0):
         """Learn a row of class y; answer the decision from before: one number for two classes, else one for each."""
         z = 2 * np.arcsinh((x - self.centre) / np.where(self.spread > 0, self.spread, np.inf) / 2)
         z[np.isnan(x)] = 0
         waves = self.waves(self.factors * z)
+        self.found = self.neighbours(z) if self.ring_size else None
         s = self.experts(z, waves)
         F = self.w @ s
         answer = F if self.R > 1 else (-F[0] if self.turned else F[0])
@@ -107,8 +135,15 @@ class PocketClassifier:
         self.w = self.w - c * np.linalg.solve(self.A, u)
         now = np.eye(self.R)[target] if self.R > 1 else np.array([1.0 if target == 1 else -1.0])
         self.lags = np.stack([now, *self.lags[:2], self.lags[3] + 0.05 * (now - self.lags[3])])
+        if self.ring_size:
+            place = self.stored % self.ring_size
+            self.ring_row[place], self.row_labels[place] = self.q, target
+            self.stored += 1
         self.watch(F, target, c, loss)
         self.observe(x, weighed)
+        if self.ring_size and self.rounds % 64 == 0:
+            unit = max(2048, 8 * len(x)) / self.factors.sum()
+            self.column_weights = np.minimum(255, np.floor(unit * self.factors + 0.5)).astype(int)
         if self.owners > 1 and self.rounds >= self.next_review:
             self.review()
         return answer
@@ -127,6 +162,10 @@ class PocketClassifier:
                 G = self.lags @ g
                 self.lag_weights = self.lag_weights - c * G / np.sqrt(self.lag_squares + c**2 * G**2)
                 self.lag_squares = self.lag_squares + c * G**2
+            elif self.ring_size and i == len(self.widths):
+                G = np.where(self.found >= 0, g[self.found], 0)
+                self.ring_weights = self.ring_weights - 0.5 * c * G / np.sqrt(self.ring_squares + c**2 * G**2)
+                self.ring_squares = self.ring_squares + c * G**2
             elif self.count(i) > 0:
                 n = self.count(i)
                 rate = 0.5 if self.R == 1 else 2.0

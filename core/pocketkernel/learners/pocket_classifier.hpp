@@ -2,8 +2,8 @@
 //
 //   z      the row, its columns brought to one scale (ColumnScale)
 //   z'     z, its columns weighed by how much they matter (ColumnRelevance)
-//   s_i    expert i's score, within +-8:  the first is linear in z, others have a width in z' (FeaturePool), and
-//          the last one knows the last labels instead of the row (LabelLags)
+//   s_i    expert i's score, within +-8:  the first is linear in z, others have a width in z' (FeaturePool), one
+//          asks the nearest of the last rows (LabelRing), and the last one knows only the last labels (LabelLags)
 //   F      sum_i w_i s_i, mixed by NewtonMixture
 //   l      logistic loss; g_i is its slope at 0.7 s_i + 0.3 F, so that experts also mend what the mixture gets wrong
 //
@@ -12,8 +12,9 @@
 // tiles to those that win. Two tests on the side tell when the stream has changed. Of two classes one function is
 // learned, of more one for each.
 //
-// The kernels of the config are the linear one, then Gaussians, each half as wide as the one before, then a linear one
-// again if there is to be an expert on the last labels, in which it is linear; widths are in
+// The kernels of the config are the linear one, then Gaussians, each half as wide as the one before; then a Laplacian
+// one, of the same distance, if there is to be a ring of rows (for more than two classes, with twice as many bytes as
+// the frequencies); then a linear one again if there is to be an expert on the last labels. Widths are in
 // units of the data's own scale, the root of the mean |z'|^2. budget is D, the frequencies of all widths together.
 #pragma once
 
@@ -21,6 +22,7 @@
 #include "../column_scale.hpp"
 #include "../feature_pool.hpp"
 #include "../label_lags.hpp"
+#include "../label_ring.hpp"
 #include "../newton_mixture.hpp"
 #include "learner.hpp"
 
@@ -39,14 +41,15 @@ class PocketClassifier : public Learner<T> {
         if (status != Status::ok) return status;
         if (c.loss != Loss::logistic) return Status::loss_not_logistic;
         if (c.storage != Storage::full) return Status::storage_unsuited;
-        const std::size_t widths = c.kernel_count - 1 - knows_labels(c);
-        return is_linear_and_halving(c, widths) ? Status::ok : Status::kernels_not_halving;
+        const std::size_t widths = widths_of(c);
+        const bool suited = is_linear_and_halving(c, widths) && (!keeps_rows(c) || (widths > 0 && c.classes > 2));
+        return suited ? Status::ok : Status::kernels_not_halving;
     }
 
     PocketClassifier(const Config& c, Arena& arena)
-        : Learner<T>(c, arena, {false, sparse_from}),
+        : Learner<T>(c, arena, {false, sparse_from, keeps_rows(c)}),
           R_(c.classes == 2 ? 1 : c.classes),
-          widths_(c.kernel_count - 1 - knows_labels(c)) {
+          widths_(widths_of(c)) {
         const bool may_be_sparse = c.features >= sparse_from;
         course_ = arena.take<Course>(1);
         experts_ = arena.take<Expert>(K_);
@@ -61,15 +64,21 @@ class PocketClassifier : public Learner<T> {
         if (widths_ > 0) relevance_ = ColumnRelevance<T>(arena, c.features, {1.0, 0.9999, 0.0001});
         linear_ = Coefficients<T>(arena, R_ + 1, c.features);
         pool_ = FeaturePool<T>(arena, widths_ > 0 ? c.budget : 0, c.features, R_, may_be_sparse);
+        if (has_ring()) {
+            const double pool_bytes =
+                static_cast<double>(pool_.tiles() * lanes_of<T>) * static_cast<double>(4 * sizeof(T) * R_ + c.features);
+            ring_ = LabelRing<T>(arena, 2.0 * pool_bytes, c.features);
+        }
         this->end_of_state(arena, (1 + widths_) * R_);
         pool_.plan(arena);
-        scratch_ = arena.take<double>((K_ + 4) * R_ + K_ + NewtonMixture::doubles(K_));
+        scratch_ = arena.take<double>((K_ + 5) * R_ + K_ + NewtonMixture::doubles(K_));
     }
 
     void reset() {
         common_->rng = Rng(config_.seed);
         mixture_.reset();
         if (has_lags()) lags_.reset();
+        if (has_ring()) ring_.reset();
         scale_.reset();
         relevance_.reset();
         if (widths_ > 0) pool_.reset(common_->rng, owners());
@@ -94,8 +103,8 @@ class PocketClassifier : public Learner<T> {
 
     template <class U>
     void score(const Row<U>& row, Workspace<T>& work, double* F) const {
-        evaluate(scale_.read(row, work.query), work, false);
-        mix(work, F);
+        const Found found = evaluate(scale_.read(row, work.query), work, false);
+        mix(work, found, F);
         answer(F);
     }
 
@@ -105,11 +114,12 @@ class PocketClassifier : public Learner<T> {
         if (weight == 0.0) return score(row, work_, F);
         const std::uint64_t rounds = common_->tally.rounds + 1;
         const Query<T> z = scale_.learn(row, work_.query, rounds);
-        evaluate(z, work_, true);
-        mix(work_, F);
+        const Found found = evaluate(z, work_, true);
+        mix(work_, found, F);
         for (std::size_t r = 0; r < R_; ++r) {
             f()[r] = F[r];
-            lagged()[r] = has_lags() ? score_of_lags(r) : 0.0;
+            if (has_ring()) ringed()[r] = score_of_ring(found, r);
+            if (has_lags()) lagged()[r] = score_of_lags(r);
         }
         answer(F);
         const std::size_t target = course_->turned ? 1 - y : y;
@@ -117,9 +127,10 @@ class PocketClassifier : public Learner<T> {
         this->record(largest(F, config_.classes) != y, weight * loss);
         const double times = course_->weights.times(weight, rounds);
         const bool weigh = widths_ > 0 && weighs_columns(rounds);
-        teach_experts(target, times, rounds, weigh);
+        teach_experts(target, found, times, rounds, weigh);
         teach_mixture(times);
         if (has_lags()) lags_.push(target);
+        if (has_ring()) ring_.store(rounded(work_), target);
         watch(target, times, loss);
         scale_.observe_square(work_.query.row(), rounds);
         if (weigh) weigh_columns(z, times);
@@ -130,6 +141,7 @@ class PocketClassifier : public Learner<T> {
                 pool_.refresh_column(k, widths_ > 0 ? change * relevance_.factors()[k] : change);
             });
         }
+        if (has_ring() && rounds % 64 == 0) ring_.weigh(relevance_.factors());
         if (owners() > 1 && rounds >= course_->next_review) review(rounds);
     }
 
@@ -138,7 +150,7 @@ class PocketClassifier : public Learner<T> {
         double total = 0.0;
         for (std::size_t j = 0; j < K_; ++j) total += pull(j);
         const double weight = total > 0.0 ? pull(i) / total : 1.0 / static_cast<double>(K_);
-        return {weight, std::sqrt(norm2(i)), 0.0, frequencies(i), 0, 0, 0};
+        return {weight, std::sqrt(norm2(i)), 0.0, is_ring(i) ? ring_.rows() : frequencies(i), 0, 0, 0};
     }
 
     // Whether every number is within what arithmetic bears: far beyond what any stream leads to, far below what
@@ -147,6 +159,7 @@ class PocketClassifier : public Learner<T> {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         bool good = this->common_valid() && mixture_.valid() && scale_.valid(common_->tally.rounds) &&
                     relevance_.valid() && (!has_lags() || lags_.valid()) &&
+                    (!has_ring() || ring_.valid(R_, most_rounds)) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
                     within(course_->surprise, 0.0, 100.0) && course_->weights.valid() && course_->turned <= (R_ == 1);
@@ -190,16 +203,26 @@ class PocketClassifier : public Learner<T> {
         std::uint64_t turned;  // 1 if the two classes have changed places
     };
 
-    // Whether the last expert is the one on the last labels.
+    // Experts behind the widths: the ring, then the last labels.
     static bool knows_labels(const Config& c) {
         return c.kernel_count > 1 && c.kernels[c.kernel_count - 1].family == Family::linear;
     }
-    bool has_lags() const { return K_ > 1 + widths_; }
+    static bool keeps_rows(const Config& c) {
+        const std::size_t count = c.kernel_count - knows_labels(c);
+        return count > 1 && c.kernels[count - 1].family == Family::laplacian;
+    }
+    static std::size_t widths_of(const Config& c) { return c.kernel_count - 1 - knows_labels(c) - keeps_rows(c); }
+    bool has_lags() const { return knows_labels(config_); }
+    bool has_ring() const { return keeps_rows(config_); }
 
-    // Scratch: slopes of all experts; scores of the last labels, of the mixture, its slopes, and another such row; one
-    // number for each expert and, behind it, room for the mixture's.
+    using Found = typename LabelRing<T>::Found;
+    static std::uint8_t* rounded(const Workspace<T>& work) { return reinterpret_cast<std::uint8_t*>(work.rows); }
+
+    // Scratch: slopes of all experts; scores of the ring, of the last labels, of the mixture, its slopes, and another
+    // such row; one number for each expert and, behind it, room for the mixture's.
     double* slopes_of(std::size_t i) { return scratch_ + i * R_; }
-    double* lagged() { return scratch_ + K_ * R_; }
+    double* ringed() { return scratch_ + K_ * R_; }
+    double* lagged() { return ringed() + R_; }
     double* f() { return lagged() + R_; }
     double* slope() { return f() + R_; }
     double* blend() { return slope() + R_; }
@@ -210,8 +233,13 @@ class PocketClassifier : public Learner<T> {
 
     // ---- scores -----------------------------------------------------------------------------------------------------
 
-    // Leaves s_ir in work.values[iR + r], and z' in the place of z.
-    void evaluate(const Query<T>& z, Workspace<T>& work, bool to_learn) const {
+    // Leaves s_ir in work.values[iR + r], and z' in the place of z; answers what the ring has found.
+    Found evaluate(const Query<T>& z, Workspace<T>& work, bool to_learn) const {
+        Found found{};
+        if (has_ring()) {
+            ring_.round(z.dense, rounded(work));
+            found = ring_.find(rounded(work));
+        }
         for (std::size_t n = 0; n < (1 + widths_) * R_; ++n) work.partial[n] = Pack<T>(T(0));
         for (std::size_t r = 0; r < R_; ++r)
             for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile)
@@ -226,14 +254,23 @@ class PocketClassifier : public Learner<T> {
             const double s = sum(work.partial[n]) + (n < R_ ? bias_[n] : 0.0);
             work.values[n] = larger(-most, smaller(most, s));
         }
+        return found;
+    }
+    double score_of_ring(const Found& found, std::size_t r) const {
+        return larger(-most, smaller(most, ring_.score(found, r)));
     }
     double score_of_lags(std::size_t r) const { return larger(-most, smaller(most, lags_.score(r))); }
-    const double* scores_of(std::size_t i) { return i <= widths_ ? work_.values + i * R_ : lagged(); }
+    const double* scores_of(std::size_t i) {
+        return i <= widths_ ? work_.values + i * R_ : is_ring(i) ? ringed() : lagged();
+    }
+    bool is_ring(std::size_t i) const { return has_ring() && i == 1 + widths_; }
 
-    void mix(const Workspace<T>& work, double* F) const {
+    void mix(const Workspace<T>& work, const Found& found, double* F) const {
         for (std::size_t r = 0; r < R_; ++r) F[r] = 0.0;
         for (std::size_t i = 0; i <= widths_; ++i)
             for (std::size_t r = 0; r < R_; ++r) F[r] += mixture_.weight(i) * work.values[i * R_ + r];
+        for (std::size_t r = 0; has_ring() && r < R_; ++r)
+            F[r] += mixture_.weight(1 + widths_) * score_of_ring(found, r);
         for (std::size_t r = 0; has_lags() && r < R_; ++r) F[r] += mixture_.weight(K_ - 1) * score_of_lags(r);
     }
 
@@ -263,7 +300,7 @@ class PocketClassifier : public Learner<T> {
 
     // A step allows for the row's whole slope, so that none is longer than a row's of weight 1 could be; what stays in
     // the accumulators is as if the row had come that many times.
-    void teach_experts(std::size_t y, double times, std::uint64_t rounds, bool weigh) {
+    void teach_experts(std::size_t y, const Found& found, double times, std::uint64_t rounds, bool weigh) {
         const double recent = static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
         for (std::size_t i = 0; i < K_; ++i) {
             const double* s = scores_of(i);
@@ -276,7 +313,10 @@ class PocketClassifier : public Learner<T> {
             for (std::size_t r = 0; r < R_; ++r) square += g[r] * g[r];
             const double whole = experts_[i].squares + times * times * square;
             experts_[i].squares += times * square;
-            if (i > widths_) lags_.step(g, times);
+            if (is_ring(i))
+                ring_.step(found, g, times);
+            else if (i > widths_)
+                lags_.step(g, times);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= times;
             if (i == 0) step_linear(g, times * times * square, times * square, whole);
             const double step = step_of_waves(frequencies(i)) / std::sqrt(whole);
@@ -422,6 +462,7 @@ class PocketClassifier : public Learner<T> {
     double pull(std::size_t i) const { return absolute(mixture_.weight(i)) * std::sqrt(norm2(i)); }
 
     double norm2(std::size_t i) const {
+        if (is_ring(i)) return ring_.norm2();
         if (i > widths_) return lags_.norm2();
         if (i > 0) return pool_.norm2(i);
         double total = 0.0;
@@ -440,6 +481,7 @@ class PocketClassifier : public Learner<T> {
     double* bias_ = nullptr;
     NewtonMixture mixture_;
     LabelLags lags_;
+    LabelRing<T> ring_;
     ColumnScale<T> scale_;
     ColumnRelevance<T> relevance_;
     Coefficients<T> linear_;  // row r: function r; row R: sums of squares

@@ -20,12 +20,16 @@ class Pocket(Parameters):
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
         """Choose the widths that there is room for, then the largest number of frequencies."""
         for frequencies, widths in ROOM:
-            recipe.kernels = self._kernels_for(widths)
-            self._set_budget(recipe, frequencies)
+            recipe.kernels = self._kernels_for(recipe, widths)
+            self._set_budget(recipe, self._frequencies_for(recipe, frequencies))
             if recipe.size()[0] <= memory:
                 break
         if len(recipe.kernels) > 1 or self._try_budget(recipe, 0) > memory:
             super()._fit_into(recipe, memory)
 
-    def _kernels_for(self, widths: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
+    def _kernels_for(self, recipe: Recipe, widths: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
         return (Linear(), *widths)
+
+    def _frequencies_for(self, recipe: Recipe, frequencies: int) -> int:
+        """Frequencies of a learner in whose memory there would be room for so many and nothing else."""
+        return frequencies

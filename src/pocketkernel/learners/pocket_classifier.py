@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee
-from pocketkernel.kernels import Kernel, Linear
+from pocketkernel.kernels import Kernel, Laplacian, Linear
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._pocket import WIDTHS, Pocket
@@ -50,11 +50,12 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         Frequencies that fit into the memory, over all widths.
     kernel_weights_ : array
         How much each expert counts in the mixture: the linear one first, then the widths, then the one on the last
-        labels (if `lag`, and if there is memory for more than a linear model).
+        labels (if `lag`, and if there is memory for more than a linear model). Of more than two classes, the ring of
+        rows comes before that one.
     column_relevance_ : array
         How much each column counts in the kernels' distances, 1 in the (geometric) mean: an explanation.
     frequencies_, diagnostics_, nbytes
-        See the properties. ``diagnostics_.stored`` has the frequencies of each width.
+        See the properties. ``diagnostics_.stored`` has the frequencies of each width, and the rows of the ring.
 
     Examples
     --------
@@ -106,5 +107,13 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
             raise ValueError(f"lag={self.lag!r} is neither True nor False.")
         super()._fit_into(recipe, memory)
 
-    def _kernels_for(self, widths: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
-        return (Linear(), *widths, *([Linear()] if self.lag and widths else []))
+    def _kernels_for(self, recipe: Recipe, widths: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
+        ring = (Laplacian(1.0),) if self._has_ring(recipe) else ()
+        return (Linear(), *((*widths, *ring, *([Linear()] if self.lag else [])) if widths else ()))
+
+    def _frequencies_for(self, recipe: Recipe, frequencies: int) -> int:
+        return frequencies // 3 if self._has_ring(recipe) else frequencies  # a ring takes twice their bytes
+
+    @staticmethod
+    def _has_ring(recipe: Recipe) -> bool:
+        return recipe.classes > 2
