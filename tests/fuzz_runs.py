@@ -81,7 +81,7 @@ def load(data, choice):
         try:
             restore(run, file, "fingerprint")
         except RunError as error:
-            assert str(error).startswith(f"{file}: the checkpoint is "), error
+            assert str(error).startswith(f"{file}: the checkpoint "), error
             raise ModelFileError(str(error)) from None
         to_the_end(run.steps())
         return

@@ -11,7 +11,7 @@ from scipy import sparse
 
 import streams
 from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker, _threads
-from pocketkernel.learners import _base
+from pocketkernel.learners import _learner
 
 X, Y = streams.rings(400, d=5)
 WIDE, WIDE_Y = streams.sparse_numbers(400, d=70)
@@ -39,7 +39,7 @@ def threads(monkeypatch):
 
     monkeypatch.setattr(_threads, "BYTES_PER_THREAD", 1)
     monkeypatch.setattr(_threads, "_cores", lambda: 64)
-    monkeypatch.setattr(_base, "thread_count", counting)
+    monkeypatch.setattr(_learner, "thread_count", counting)
     for name in _threads.THREADS_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     return counts
