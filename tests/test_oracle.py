@@ -356,7 +356,7 @@ def compare_pockets(X, y, C, memory, as_csr=False, weights=None, **given):
 
 
 @pytest.mark.parametrize("weights", [False, True], ids=["", "weights"])
-@pytest.mark.parametrize(("memory", "experts"), [("1900B", 1), ("4KiB", 4), ("10KiB", 5), ("16KiB", 6), ("32KiB", 8)])
+@pytest.mark.parametrize(("memory", "experts"), [("2KiB", 1), ("5KiB", 4), ("10KiB", 5), ("16KiB", 6), ("32KiB", 8)])
 def test_pocket_classifier(memory, experts, weights):
     X, y = streams.rings(1500)
     w = streams.weights(len(y), seed=4) if weights else None
