@@ -380,9 +380,14 @@ class PyLearner {
         }
         return kernels;
     }
+    std::size_t frequency_count() {
+        const Guard guard(*this, reading);
+        return engine_->frequency_count();
+    }
     bool frequencies(nb::handle out) {
         const View o(out, true);
-        if (!o.has(2, "d") || o.size(0) != settings_.config.budget || o.size(1) != settings_.config.features)
+        const Guard guard(*this, reading);
+        if (!o.has(2, "d") || o.size(0) != engine_->frequency_count() || o.size(1) != settings_.config.features)
             return false;
         return engine_->frequencies(o.data<double>());
     }
@@ -399,6 +404,22 @@ class PyLearner {
         return bounds;
     }
 
+    std::vector<double> shares() {
+        const Guard guard(*this, reading);
+        std::vector<double> bytes(3);
+        if (!engine_->shares(bytes.data())) bytes.clear();
+        return bytes;
+    }
+    // How many there were, and the last ones: row, kind.
+    nb::tuple events() {
+        const Guard guard(*this, reading);
+        std::uint64_t count = 0, pairs[16];
+        nb::list last;
+        if (engine_->events(count, pairs))
+            for (std::size_t n = 0; n < std::min<std::uint64_t>(count, 8); ++n)
+                last.append(nb::make_tuple(pairs[2 * n], pairs[2 * n + 1]));
+        return nb::make_tuple(count, last);
+    }
     void forget_lags() {
         const Guard guard(*this, changing);
         engine_->forget_lags();
@@ -816,7 +837,10 @@ NB_MODULE(_core, m) {
         .def("tally", &PyLearner::tally)
         .def("report", &PyLearner::report)
         .def("frequencies", &PyLearner::frequencies, "out"_a)
+        .def_prop_ro("frequency_count", &PyLearner::frequency_count)
         .def("relevance", &PyLearner::relevance)
+        .def("shares", &PyLearner::shares)
+        .def("events", &PyLearner::events)
         .def("margins", &PyLearner::margins, "share"_a)
         .def("forget_lags", &PyLearner::forget_lags)
         .def_prop_ro("state_bytes", &PyLearner::state_bytes)

@@ -87,6 +87,20 @@ class ColumnScale {
         return q;
     }
 
+    // Scratch, for a learner that asks which columns have started.
+    void plan(Arena& arena) { started_ = arena.take<std::uint8_t>(columns_); }
+    // Calls f(k, mean, again) for the columns that have begun since the last call, or begun again (again = true).
+    template <class F>
+    void for_each_started(F&& f) {
+        if (!any_started_) return;
+        any_started_ = false;
+        for (std::size_t k = 0; k < columns_; ++k)
+            if (started_[k] != 0) {
+                f(k, mean_[k], started_[k] == 2);
+                started_[k] = 0;
+            }
+    }
+
     // z of a row of zeros, if rows may be sparse.
     const T* zero() const { return zero_; }
 
@@ -306,6 +320,7 @@ class ColumnScale {
             m = s = e = 0.0;
             n = 1.0;
             unlike = usual()[k] = T(0);
+            note_start(k, true);
         }
         if (zeros > 0) {
             const auto more = static_cast<double>(zeros);
@@ -389,9 +404,16 @@ class ColumnScale {
         part(age()[k], n, unlike);
         if (x != x) return;
         if (n > T(1) && beyond()[k] < T(most_beyond) && absolute(unlike) < T(most_unlike)) return;
+        note_start(k, n > T(1));
         mean_[k] = x;
         deviation()[k] = usual()[k] = beyond()[k] = last()[k] = T(0);
         age()[k] = T(1);
+    }
+
+    void note_start(std::size_t k, bool again) {
+        if (!started_) return;
+        started_[k] = again ? 2 : 1;
+        any_started_ = true;
     }
 
     std::size_t columns_ = 0;
@@ -402,7 +424,9 @@ class ColumnScale {
     T* zero_ = nullptr;              // z of 0
     std::uint32_t* rows_ = nullptr;  // the row up to which a column's figures are
     Pace* pace_ = nullptr;
-    bool moved_ = false;  // whether some column's z has; settled within the row
+    bool moved_ = false;                 // whether some column's z has; settled within the row
+    std::uint8_t* started_ = nullptr;    // 1 or 2 for columns that have started (again); settled within the row, too
+    bool any_started_ = false;
 };
 
 POCKETKERNEL_END

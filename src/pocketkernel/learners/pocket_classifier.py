@@ -7,11 +7,14 @@ import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee
-from pocketkernel.kernels import Kernel, Laplacian, Linear
+from pocketkernel.kernels import Kernel, Laplacian, Linear, Polynomial
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._pocket import WIDTHS, Pocket
 from pocketkernel.learners._recipe import Recipe
+
+WIDE = 64
+"""Columns from which rows may be sparse in the core."""
 
 
 class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
@@ -108,12 +111,8 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         super()._fit_into(recipe, memory)
 
     def _kernels_for(self, recipe: Recipe, widths: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
-        ring = (Laplacian(1.0),) if self._has_ring(recipe) else ()
-        return (Linear(), *((*widths, *ring, *([Linear()] if self.lag else [])) if widths else ()))
-
-    def _frequencies_for(self, recipe: Recipe, frequencies: int) -> int:
-        return frequencies // 3 if self._has_ring(recipe) else frequencies  # a ring takes twice their bytes
-
-    @staticmethod
-    def _has_ring(recipe: Recipe) -> bool:
-        return recipe.classes > 2
+        # A ring of rows and ferns. On wide rows of two classes they do not pay for the frequencies that they displace;
+        # nor does either where there is hardly room for frequencies.
+        several = recipe.classes > 2 or (recipe.features < WIDE and len(widths) == len(WIDTHS))
+        block = (Laplacian(1.0), Polynomial(4)) if several else ()
+        return (Linear(), *((*widths, *block, *([Linear()] if self.lag else [])) if widths else ()))
