@@ -20,6 +20,7 @@
 #endif
 
 #include "engine.hpp"
+#include "pocketkernel/event_log.hpp"
 #include "pocketkernel/kernels/list.hpp"
 #include "pocketkernel/losses/list.hpp"
 #include "pocketkernel/row.hpp"
@@ -413,10 +414,10 @@ class PyLearner {
     // How many there were, and the last ones: row, kind.
     nb::tuple events() {
         const Guard guard(*this, reading);
-        std::uint64_t count = 0, pairs[16];
+        std::uint64_t count = 0, pairs[2 * pk::EventLog::most];
         nb::list last;
         if (engine_->events(count, pairs))
-            for (std::size_t n = 0; n < std::min<std::uint64_t>(count, 8); ++n)
+            for (std::size_t n = 0; n < std::min<std::uint64_t>(count, pk::EventLog::most); ++n)
                 last.append(nb::make_tuple(pairs[2 * n], pairs[2 * n + 1]));
         return nb::make_tuple(count, last);
     }

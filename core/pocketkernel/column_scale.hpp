@@ -88,17 +88,23 @@ class ColumnScale {
     }
 
     // Scratch, for a learner that asks which columns have started.
-    void plan(Arena& arena) { started_ = arena.take<std::uint8_t>(columns_); }
-    // Calls f(k, mean, again) for the columns that have begun since the last call, or begun again (again = true).
+    void plan(Arena& arena) { started_ = arena.take<bool>(columns_); }
+    // After `refresh`: calls f(k, mean) for the columns that have started with this row, for the first time or again.
     template <class F>
     void for_each_started(F&& f) {
-        if (!any_started_) return;
-        any_started_ = false;
+        if (!some_started_) return;
+        some_started_ = false;
         for (std::size_t k = 0; k < columns_; ++k)
-            if (started_[k] != 0) {
-                f(k, mean_[k], started_[k] == 2);
-                started_[k] = 0;
+            if (started_[k]) {
+                f(k, mean_[k]);
+                started_[k] = false;
             }
+    }
+    // Whether a column has started again with this row.
+    bool take_restarted() {
+        const bool was = restarted_;
+        restarted_ = false;
+        return was;
     }
 
     // z of a row of zeros, if rows may be sparse.
@@ -411,9 +417,9 @@ class ColumnScale {
     }
 
     void note_start(std::size_t k, bool again) {
-        if (!started_) return;
-        started_[k] = again ? 2 : 1;
-        any_started_ = true;
+        restarted_ = restarted_ || again;
+        some_started_ = true;
+        if (started_) started_[k] = true;
     }
 
     std::size_t columns_ = 0;
@@ -424,9 +430,9 @@ class ColumnScale {
     T* zero_ = nullptr;              // z of 0
     std::uint32_t* rows_ = nullptr;  // the row up to which a column's figures are
     Pace* pace_ = nullptr;
-    bool moved_ = false;                 // whether some column's z has; settled within the row
-    std::uint8_t* started_ = nullptr;    // 1 or 2 for columns that have started (again); settled within the row, too
-    bool any_started_ = false;
+    bool* started_ = nullptr;  // of columns, if anybody asks
+    // Whether some column's z has moved; some have started, or started again. Settled within the row.
+    bool moved_ = false, some_started_ = false, restarted_ = false;
 };
 
 POCKETKERNEL_END

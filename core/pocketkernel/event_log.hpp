@@ -1,6 +1,6 @@
 // EventLog: the last changes of the stream that a learner has noticed, each with the number of its row.
 //
-// Part of the state as it is: 8 bytes for each of the last eight, and for their count.
+// Part of the state as it is: 8 bytes for each of the last seven, and for the count of all.
 #pragma once
 
 #include "state.hpp"
@@ -9,7 +9,7 @@ POCKETKERNEL_BEGIN
 
 struct EventLog {
     enum Kind : std::uint64_t { classes_exchanged, confidence_lost, column_changed };
-    static constexpr std::size_t most = 8;
+    static constexpr std::size_t most = 7;
     static constexpr std::uint64_t kinds = 3, together = 1000;
 
     std::uint64_t count;          // of all events so far
@@ -34,6 +34,6 @@ struct EventLog {
         return good;
     }
 };
-static_assert(part_of_state<EventLog, 72>);
+static_assert(part_of_state<EventLog, 64>);
 
 POCKETKERNEL_END

@@ -43,7 +43,7 @@ class FeaturePool {
           theta_(arena.take<T>(tiles_, functions, waves * W)),
           at_zero_(may_be_sparse ? arena.take<T>(tiles_, W) : nullptr),
           frequencies_(arena.take<std::int8_t>(tiles_, features, W)),
-          from_tile_to_tile_{functions * waves * W, W, W, features * W} {}
+          from_tile_to_tile_{functions * waves * W, W, features * W} {}
 
     // At the front of a block, in up to `most` tiles of `tile_bytes`; `in_use` is part of the state and counts them. The
     // scratch of a tile is in it, so that whoever has the bytes has all of them.
@@ -55,7 +55,7 @@ class FeaturePool {
           in_use_(in_use),
           owner_(arena.take<std::uint8_t>(most)) {
         const std::size_t bytes = tile_bytes(features, functions, may_be_sparse), numbers = bytes / sizeof(T);
-        from_tile_to_tile_ = {numbers, numbers, numbers, bytes};
+        from_tile_to_tile_ = {numbers, numbers, bytes};
         if (!block) return;
         theta_ = reinterpret_cast<T*>(block);
         angles_ = theta_ + functions * waves * W;
@@ -83,6 +83,8 @@ class FeaturePool {
 
     std::size_t tiles() const { return in_use_ ? static_cast<std::size_t>(*in_use_) : tiles_; }
     std::size_t most_tiles() const { return tiles_; }
+    // In a shared block: what is behind the tiles.
+    unsigned char* end() const { return reinterpret_cast<unsigned char*>(theta(tiles(), 0)); }
     std::size_t tiles_of(std::size_t owner) const {
         std::size_t count = 0;
         for (std::size_t tile = 0; tile < tiles(); ++tile) count += owner_[tile] == owner;
@@ -297,8 +299,8 @@ class FeaturePool {
     T* theta(std::size_t tile, std::size_t r) const {
         return theta_ + tile * from_tile_to_tile_.theta + r * waves * W;
     }
-    T* angles(std::size_t tile) const { return angles_ + tile * from_tile_to_tile_.angles; }
-    T* at_zero(std::size_t tile) const { return at_zero_ + tile * from_tile_to_tile_.at_zero; }
+    T* angles(std::size_t tile) const { return angles_ + tile * from_tile_to_tile_.lanes; }
+    T* at_zero(std::size_t tile) const { return at_zero_ + tile * from_tile_to_tile_.lanes; }
     std::int8_t* frequencies(std::size_t tile) const { return frequencies_ + tile * from_tile_to_tile_.frequencies; }
 
     void draw(std::size_t tile, Normal& normal) {
@@ -322,7 +324,7 @@ class FeaturePool {
     }
 
     struct Strides {
-        std::size_t theta = 0, at_zero = 0, angles = 0, frequencies = 0;  // in numbers of their kind
+        std::size_t theta = 0, lanes = 0, frequencies = 0;  // in numbers of their kind
     };
 
     std::size_t tiles_ = 0, features_ = 0, functions_ = 0;

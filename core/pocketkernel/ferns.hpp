@@ -56,7 +56,7 @@ class Ferns {
             for (std::size_t k = 0; k < columns_; ++k) x[k] = less_anchor(k, row.values[k]);
             return;
         }
-        for (std::size_t k = 0; k < columns_; ++k) x[k] = static_cast<T>(-anchors_[k]);
+        for (std::size_t k = 0; k < columns_; ++k) x[k] = less_anchor(k, 0.0);
         for (std::size_t n = 0; n < row.nonzeros; ++n) {
             const auto k = static_cast<std::size_t>(read_once(row.columns + n));
             if (k < columns_) x[k] = less_anchor(k, row.values[n]);  // whatever the caller has made of it by now
@@ -102,7 +102,7 @@ class Ferns {
 
     // Column k has changed its units or its level: ferns that test it have lost their meaning.
     void restart(unsigned char* ferns, std::size_t k, double anchor) {
-        anchors_[k] = anchor;
+        anchors_[k] = anchor + 0.0;  // -0 is 0
         last_[k] = T(0);
         for (std::size_t n = size(); n-- > 0;) {
             unsigned char* fern = ferns + n * bytes(functions_);
@@ -141,7 +141,7 @@ class Ferns {
     static_assert(part_of_state<Counts, 16>);
     static constexpr std::size_t most_columns = 65536;  // that can be tested
 
-    T less_anchor(std::size_t k, double x) const { return static_cast<T>(x - anchors_[k]); }
+    T less_anchor(std::size_t k, double x) const { return static_cast<T>(x + 0.0 - anchors_[k]); }  // -0 is 0
 
     // A fern: its leaves, its thresholds, the columns that it tests.
     const T* leaf_at(const unsigned char* fern, std::size_t leaf) const {

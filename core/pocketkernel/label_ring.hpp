@@ -1,7 +1,7 @@
 // LabelRing: the last rows in a byte per column, each with its label, and an expert that asks the nearest ones.
 //
 //   q_k    128 + 16 z_k, rounded, from 1 to 255
-//   v_k    e^rho_k over the sum of all, in whole numbers up to 255: how much column k counts
+//   v_k    127 e^rho_k over the largest of them, in whole numbers: how much column k counts
 //   D_j    sum_k v_k |q_k - q_jk|, the distance of row j, exact in 32 bits
 //   x_mr   1 if the label of neighbour m is r; of two classes 1 or -1. Neighbours are the 3 nearest of the last 64th, of
 //          the last 8th, and of all rows (at least 16, in whole pages): small windows follow drift, all of it serves a
@@ -35,13 +35,12 @@ class LabelRing {
     LabelRing(Arena& arena, unsigned char* end, std::size_t columns, std::size_t classes)
         : columns_(columns),
           functions_(classes == 2 ? 1 : classes),
-          label_bytes_(classes > 256 ? 2 : 1),
           end_(end),
           state_(arena.take<State>(1)),
           column_weights_(arena.take<std::uint8_t>(columns)) {}
 
     static std::size_t page_bytes(std::size_t columns, std::size_t classes) {
-        return page * (columns + (classes > 256 ? 2 : 1));
+        return page * (columns + label_bytes(classes));
     }
 
     void reset() {
@@ -114,7 +113,7 @@ class LabelRing {
         unsigned char* row = page_at(place / page) + place % page;
         for (std::size_t k = 0; k < columns_; ++k) row[k * page] = q[k];
         const auto number = static_cast<std::uint16_t>(label);
-        if (label_bytes_ == 1)
+        if (label_bytes(functions_) == 1)
             *labels_at(place) = static_cast<unsigned char>(label);
         else
             std::memcpy(labels_at(place), &number, sizeof number);
@@ -122,14 +121,13 @@ class LabelRing {
         state_->next = place + 1 < capacity() ? place + 1 : 0;
     }
 
-    // Takes the factors of the columns. Large ones leave digits for the others even of very many columns.
+    // Takes the factors of the columns. Of very many columns the largest weight is less, for sums within 32 bits.
     void weigh(const T* factors) {
-        double total = 0.0;
-        for (std::size_t k = 0; k < columns_; ++k) total += static_cast<double>(factors[k]);
-        const double unit = larger(2048.0, 8.0 * static_cast<double>(columns_)) / total;
+        double greatest = 0.0;
+        for (std::size_t k = 0; k < columns_; ++k) greatest = larger(static_cast<double>(factors[k]), greatest);
+        const double unit = smaller(127.0, std::floor(1.6e7 / static_cast<double>(columns_))) / greatest;
         for (std::size_t k = 0; k < columns_; ++k)
-            column_weights_[k] =
-                static_cast<std::uint8_t>(smaller(255.0, std::floor(unit * static_cast<double>(factors[k]) + 0.5)));
+            column_weights_[k] = static_cast<std::uint8_t>(std::floor(unit * static_cast<double>(factors[k]) + 0.5));
     }
 
     double norm2() const {
@@ -145,6 +143,7 @@ class LabelRing {
                     (state_->next < capacity() || capacity() == 0);
         for (std::size_t m = 0; m < neighbours; ++m)
             good = good && within(state_->weights[m], -1e9, 1e9) && within(state_->squares[m], 1.0, 1e18);
+        for (std::size_t k = 0; k < columns_; ++k) good = good && column_weights_[k] <= 127;
         for (std::size_t n = 0; good && n < rows(); ++n)
             good = label_of(n) < (functions_ == 1 ? 2 : static_cast<std::int32_t>(functions_));
         return good;
@@ -159,18 +158,19 @@ class LabelRing {
     };
     static_assert(part_of_state<State, 168>);
 
+    static std::size_t label_bytes(std::size_t classes) { return classes > 256 ? 2 : 1; }
     double input(std::int32_t label, std::size_t r) const {
         if (functions_ == 1) return label < 0 ? 0.0 : label == 1 ? 1.0 : -1.0;
         return label == static_cast<std::int32_t>(r) ? 1.0 : 0.0;
     }
 
-    unsigned char* page_at(std::size_t p) const { return end_ - (p + 1) * page * (columns_ + label_bytes_); }
+    unsigned char* page_at(std::size_t p) const { return end_ - (p + 1) * page * (columns_ + label_bytes(functions_)); }
     unsigned char* labels_at(std::size_t place) const {
-        return page_at(place / page) + page * columns_ + place % page * label_bytes_;
+        return page_at(place / page) + page * columns_ + place % page * label_bytes(functions_);
     }
     std::int32_t label_of(std::size_t place) const {
         std::uint16_t number = 0;
-        if (label_bytes_ == 1) return *labels_at(place);
+        if (label_bytes(functions_) == 1) return *labels_at(place);
         std::memcpy(&number, labels_at(place), sizeof number);
         return number;
     }
@@ -196,22 +196,34 @@ class LabelRing {
         }
     };
 
+    // Leaves a page as soon as none of its rows can be among the nearest.
     void scan(std::size_t p, const std::uint8_t* q, std::size_t count, List& list) const {
+        constexpr std::size_t at_once = 8;  // columns
         std::uint32_t away[page] = {};
         const unsigned char* row = page_at(p);
-        for (std::size_t k = 0; k < columns_; ++k, row += page) {
-            const std::int16_t mine = q[k];
-            const std::uint16_t weight = column_weights_[k];
-            for (std::size_t l = 0; l < page; ++l) {
-                const auto gap = static_cast<std::int16_t>(row[l] - mine);
-                away[l] += static_cast<std::uint16_t>(static_cast<std::uint16_t>(gap < 0 ? -gap : gap) * weight);
-            }
+        for (std::size_t k = 0; k < columns_;) {
+            const std::size_t stop = smaller(columns_, k + at_once);
+            for (; k + 1 < stop; k += 2, row += 2 * page)  // two products fit into 16 bits
+                for (std::size_t l = 0; l < page; ++l) {
+                    const std::uint16_t one = product(row[l], q[k], column_weights_[k]);
+                    const std::uint16_t other = product(row[page + l], q[k + 1], column_weights_[k + 1]);
+                    away[l] += static_cast<std::uint16_t>(one + other);
+                }
+            for (; k < stop; ++k, row += page)
+                for (std::size_t l = 0; l < page; ++l) away[l] += product(row[l], q[k], column_weights_[k]);
+            std::uint32_t least = away[0];
+            for (std::size_t l = 1; l < page; ++l) least = away[l] < least ? away[l] : least;
+            if (!list.takes(least)) return;
         }
         for (std::size_t l = 0; l < count; ++l)
             if (list.takes(away[l])) list.insert(away[l], label_of(p * page + l));
     }
+    static POCKETKERNEL_INLINE std::uint16_t product(std::uint8_t a, std::uint8_t b, std::uint8_t weight) {
+        const auto gap = static_cast<std::int16_t>(a - b);
+        return static_cast<std::uint16_t>(static_cast<std::uint16_t>(gap < 0 ? -gap : gap) * weight);
+    }
 
-    std::size_t columns_ = 0, functions_ = 0, label_bytes_ = 1;
+    std::size_t columns_ = 0, functions_ = 0;
     unsigned char* end_ = nullptr;
     State* state_ = nullptr;
     std::uint8_t* column_weights_ = nullptr;

@@ -141,8 +141,8 @@ class Learner {
     struct Needs {
         bool bank = true;                             // kernels are compared with stored rows
         std::size_t sparse_from = sparse_from_width;  // columns from which a row may be handled as sparse
-        std::size_t rows = 0;                         // of a workspace, besides the query
-        std::size_t values = 0;                       // likewise, if more than one for each function
+        std::uint32_t rows = 0;                       // of a workspace, besides the query
+        std::uint32_t values = 0;                     // likewise, if more than one for each function
     };
 
     Learner(const Config& config, Arena& arena, Needs needs = Needs())

@@ -50,7 +50,7 @@ class PocketClassifier : public Learner<T> {
     }
 
     PocketClassifier(const Config& c, Arena& arena)
-        : Learner<T>(c, arena, {false, sparse_from, shares_block(c) ? 2u : 0u, c.kernel_count * functions_of(c)}),
+        : Learner<T>(c, arena, {false, sparse_from, shares_block(c) ? 2u : 0u, values_of(c)}),
           R_(functions_of(c)),
           widths_(widths_of(c)) {
         const bool may_be_sparse = c.features >= sparse_from;
@@ -70,10 +70,13 @@ class PocketClassifier : public Learner<T> {
             lay_out_block(arena, may_be_sparse);
         else
             pool_ = FeaturePool<T>(arena, widths_ > 0 ? c.budget : 0, c.features, R_, may_be_sparse);
-        this->end_of_state(arena, R_ == 1 ? 1 + widths_ : 2 * R_);
-        scale_.plan(arena);
-        if (!has_block()) pool_.plan(arena);
-        if (has_block()) leaves_ = arena.take<std::uint8_t>(block_bytes_ / Ferns<T>::bytes(R_));
+        this->end_of_state(arena, widths_ == 0 ? 0 : R_ == 1 ? 1 + widths_ : 2 * R_);
+        if (has_block()) {
+            scale_.plan(arena);
+            leaves_ = arena.take<std::uint8_t>(block_bytes() / Ferns<T>::bytes(R_));
+        } else {
+            pool_.plan(arena);
+        }
         scratch_ = arena.take<double>((K_ + 4) * R_ + K_ + NewtonMixture::doubles(K_));
     }
 
@@ -84,7 +87,7 @@ class PocketClassifier : public Learner<T> {
         scale_.reset();
         relevance_.reset();
         if (has_block()) {
-            const double whole = static_cast<double>(block_bytes_);
+            const double whole = static_cast<double>(block_bytes());
             const double ferns = whole * first_share_of_ferns(), waves = whole * (1.0 - first_share_of_ring()) - ferns;
             block_->tiles = static_cast<std::uint64_t>(waves / tile_bytes() + 0.5);
             ferns_.resize(static_cast<std::size_t>(ferns / fern_bytes()));
@@ -155,10 +158,9 @@ class PocketClassifier : public Learner<T> {
                 pool_.refresh_column(k, widths_ > 0 ? change * relevance_.factors()[k] : change);
             });
         }
-        scale_.for_each_started([&](std::size_t k, double mean, bool again) {
-            if (has_block()) ferns_.restart(ferns_at(), k, mean);
-            if (again) course_->events.add(rounds, EventLog::column_changed);
-        });
+        if (has_block())
+            scale_.for_each_started([&](std::size_t k, double mean) { ferns_.restart(ferns_at(), k, mean); });
+        if (scale_.take_restarted()) course_->events.add(rounds, EventLog::column_changed);
         if (has_block() && rounds % 64 == 0) ring_.weigh(relevance_.factors());
         if (owners() > 0 && rounds >= course_->next_review) review(rounds);
     }
@@ -170,7 +172,7 @@ class PocketClassifier : public Learner<T> {
         return tiles * FeaturePool<T>::tile_bytes(config_.features, R_, config_.features >= sparse_from);
     }
     std::size_t ferns_bytes() const { return has_block() ? ferns_.room() * Ferns<T>::bytes(R_) : 0; }
-    std::size_t ring_bytes() const { return has_block() ? block_bytes_ - waves_bytes() - ferns_bytes() : 0; }
+    std::size_t ring_bytes() const { return has_block() ? block_bytes() - waves_bytes() - ferns_bytes() : 0; }
 
     void forget_lags() {
         if (has_lags()) lags_.forget();
@@ -234,7 +236,7 @@ class PocketClassifier : public Learner<T> {
         std::uint64_t turned;  // 1 if the two classes have changed places
         EventLog events;
     };
-    static_assert(part_of_state<Expert, 32> && part_of_state<Course, 136>);
+    static_assert(part_of_state<Expert, 32> && part_of_state<Course, 128>);
 
     // What the shares of the block follow: running means over `memory_of_loss` rows or so.
     struct Block {
@@ -245,6 +247,9 @@ class PocketClassifier : public Learner<T> {
     };
     static_assert(part_of_state<Block, 64>);
 
+    static std::uint32_t values_of(const Config& c) {
+        return static_cast<std::uint32_t>(c.kernel_count * functions_of(c));
+    }
     static std::size_t functions_of(const Config& c) { return c.classes == 2 ? 1 : c.classes; }
     // Experts behind the widths: ring and ferns, then the last labels.
     static bool knows_labels(const Config& c) {
@@ -537,20 +542,23 @@ class PocketClassifier : public Learner<T> {
     void lay_out_block(Arena& arena, bool may_be_sparse) {
         const std::size_t unit = FeaturePool<T>::bytes_per_frequency(config_.features, R_, may_be_sparse);
         block_ = arena.take<Block>(1);
-        memory_ = arena.take<unsigned char>(config_.budget, unit);
-        block_bytes_ = config_.budget * unit;
-        pool_ = FeaturePool<T>(arena, memory_, block_ ? &block_->tiles : nullptr, config_.budget / lanes_of<T>,
+        unsigned char* memory = arena.take<unsigned char>(config_.budget, unit);
+        pool_ = FeaturePool<T>(arena, memory, block_ ? &block_->tiles : nullptr, config_.budget / lanes_of<T>,
                                config_.features, R_, may_be_sparse);
         ferns_ = Ferns<T>(arena, config_.features, R_);
-        ring_ = LabelRing<T>(arena, memory_ ? memory_ + block_bytes_ : nullptr, config_.features,
+        ring_ = LabelRing<T>(arena, memory ? memory + config_.budget * unit : nullptr, config_.features,
                              config_.classes);
+    }
+    std::size_t block_bytes() const {
+        return config_.budget *
+               FeaturePool<T>::bytes_per_frequency(config_.features, R_, config_.features >= sparse_from);
     }
     double tile_bytes() const {
         return static_cast<double>(
             FeaturePool<T>::tile_bytes(config_.features, R_, config_.features >= sparse_from));
     }
     double fern_bytes() const { return static_cast<double>(Ferns<T>::bytes(R_)); }
-    unsigned char* ferns_at() const { return memory_ + waves_bytes(); }
+    unsigned char* ferns_at() const { return pool_.end(); }
     std::size_t pages_left() const {
         return ring_bytes() / LabelRing<T>::page_bytes(config_.features, config_.classes);
     }
@@ -589,7 +597,7 @@ class PocketClassifier : public Learner<T> {
     void share(std::uint64_t rounds) {
         constexpr double largest_ring = 0.75;
         const Block& b = *block_;
-        const double whole = static_cast<double>(block_bytes_), ring = static_cast<double>(ring_bytes());
+        const double whole = static_cast<double>(block_bytes()), ring = static_cast<double>(ring_bytes());
         const bool full = ring_.rows() == ring_.capacity();
         if (rounds < 400 || ring_.capacity() == 0) return;
         const double gain = larger(b.nearest, 1e-3) / larger(b.near, 1e-3);
@@ -660,7 +668,7 @@ class PocketClassifier : public Learner<T> {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         const Block& b = *block_;
         bool good = b.tiles <= pool_.most_tiles() && ferns_.counts_valid() &&
-                    ferns_.room() <= (block_bytes_ - waves_bytes()) / Ferns<T>::bytes(R_);
+                    ferns_.room() <= (block_bytes() - waves_bytes()) / Ferns<T>::bytes(R_);
         for (double worth : {b.worth_of_waves, b.worth_of_ring, b.worth_of_ferns})
             good = good && within(worth, -beyond_all, beyond_all);
         good = good && within(b.loss, 0.0, beyond_all);
@@ -695,9 +703,7 @@ class PocketClassifier : public Learner<T> {
     ColumnRelevance<T> relevance_;
     Coefficients<T> linear_;  // row r: function r; row R: sums of squares
     FeaturePool<T> pool_;
-    std::size_t block_bytes_ = 0;  // that pool, ferns and ring share; without those two the pool has its own memory
-    Block* block_ = nullptr;
-    unsigned char* memory_ = nullptr;
+    Block* block_ = nullptr;  // that pool, ferns and ring share; without those two the pool has its own memory
     Ferns<T> ferns_;
     LabelRing<T> ring_;
     std::uint8_t* leaves_ = nullptr;  // of the ferns, that this row falls into

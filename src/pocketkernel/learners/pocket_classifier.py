@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee
-from pocketkernel.kernels import Kernel, Laplacian, Linear, Polynomial
+from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._pocket import WIDTHS, Pocket
@@ -15,6 +15,12 @@ from pocketkernel.learners._recipe import Recipe
 
 WIDE = 64
 """Columns from which rows may be sparse in the core."""
+
+LEAST_BLOCK = 1024
+"""Frequencies of two classes that memory must have room for before a ring of rows and ferns pay for theirs."""
+
+EVENTS = ("classes exchanged", "confidence lost", "column changed")
+"""Kinds of events, as the core numbers them."""
 
 
 class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
@@ -94,6 +100,38 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         self.random_state = random_state
 
     @property
+    def events_(self) -> list[tuple[int, str]]:
+        """The last changes of the stream that were noticed, at most seven: the number of the row, and what changed.
+
+        "classes exchanged": the two classes have changed places. "confidence lost": the mixture was wrong too often for
+        its confidence, so steps are long again. "column changed": a column has other units or another level, or has
+        come to life (changes within 1,000 rows of each other are one event). Rows are counted from 1; rows of weight 0
+        do not count.
+        """
+        return [(row, EVENTS[kind]) for row, kind in self._fitted().events()[1]]
+
+    @property
+    def shares_(self) -> dict[str, float]:
+        """How much each expert counts in the mixture, by name. The sum is 1."""
+        names = [
+            "linear",
+            *(f"width {kernel.width:g}" for kernel in self._recipe.kernels if isinstance(kernel, Gaussian)),
+        ]
+        names += ["ring", "ferns"] if self._has_block(self._recipe.kernels) else []
+        names += ["lag"] if len(self._recipe.kernels) > len(names) else []
+        return dict(zip(names, map(float, self.kernel_weights_), strict=True))
+
+    @property
+    def memory_shares_(self) -> dict[str, int]:
+        """Bytes of the memory that experts share: frequencies of the kernels, ring of rows, ferns."""
+        return dict(zip(("frequencies", "ring", "ferns"), map(int, self._fitted().shares()), strict=True))
+
+    @property
+    def diagnostics_(self) -> Bunch:
+        """Counters of the learner, as of every learner; and events, as `events_`, with event_count, of all so far."""
+        return Bunch(**super().diagnostics_, events=self.events_, event_count=self._fitted().events()[0])
+
+    @property
     def column_relevance_(self) -> npt.NDArray[np.float64]:
         """What each column is multiplied by before kernels see it, learned from the stream; 1 in the geometric mean."""
         return np.array(self._fitted().relevance())
@@ -110,9 +148,12 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
             raise ValueError(f"lag={self.lag!r} is neither True nor False.")
         super()._fit_into(recipe, memory)
 
-    def _kernels_for(self, recipe: Recipe, widths: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
-        # A ring of rows and ferns. On wide rows of two classes they do not pay for the frequencies that they displace;
-        # nor does either where there is hardly room for frequencies.
-        several = recipe.classes > 2 or (recipe.features < WIDE and len(widths) == len(WIDTHS))
+    def _kernels_for(self, recipe: Recipe, widths: tuple[Kernel, ...], frequencies: int) -> tuple[Kernel, ...]:
+        several = recipe.classes > 2 or (recipe.features < WIDE and frequencies >= LEAST_BLOCK)
         block = (Laplacian(1.0), Polynomial(4)) if several else ()
         return (Linear(), *((*widths, *block, *([Linear()] if self.lag else [])) if widths else ()))
+
+    @staticmethod
+    def _has_block(kernels: tuple[Kernel, ...]) -> bool:
+        """Whether a ring of rows and ferns share the memory of the frequencies."""
+        return any(isinstance(kernel, Laplacian) for kernel in kernels)
