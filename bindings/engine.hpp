@@ -51,7 +51,7 @@ class Engine {
     virtual KernelReport report(std::size_t kernel) const = 0;
     virtual bool frequencies(double* out) const = 0;  // false if the learner has none
     virtual std::size_t frequency_count() const = 0;
-    virtual bool relevance(double* out) const = 0;    // of the columns; likewise
+    virtual bool relevance(double* out) const = 0;  // of the columns; likewise
     // Of a regressor, for each output: how far below and above an answer targets lie, for a share of them; likewise.
     virtual bool margins(double share, double* out) const = 0;
     // Bytes of the block that the frequencies, the ring and the ferns have; and how many changes of the stream were

@@ -344,7 +344,7 @@ def model_digest(recipe):
         ["full", "float16", "bfloat16"].index(recipe["storage"]),
         bits(recipe["step"]), bits(recipe["norm_bound"]), recipe["reservoir"], bits(recipe["horizon"]),
         bits(recipe["nu"]), bits(recipe["rate"]), bits(recipe["regularization"]),
-        *([3] if recipe["learner"] == "pocket_classifier" else []),  # its revision
+        *([4] if recipe["learner"] == "pocket_classifier" else []),  # its revision
     ])  # fmt: skip
 
 

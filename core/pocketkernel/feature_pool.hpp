@@ -45,8 +45,8 @@ class FeaturePool {
           frequencies_(arena.take<std::int8_t>(tiles_, features, W)),
           from_tile_to_tile_{functions * waves * W, W, features * W} {}
 
-    // At the front of a block, in up to `most` tiles of `tile_bytes`; `in_use` is part of the state and counts them. The
-    // scratch of a tile is in it, so that whoever has the bytes has all of them.
+    // At the front of a block, in up to `most` tiles of `tile_bytes`; `in_use` is part of the state and counts them.
+    // The scratch of a tile is in it, so that whoever has the bytes has all of them.
     FeaturePool(Arena& arena, unsigned char* block, std::uint64_t* in_use, std::size_t most, std::size_t features,
                 std::size_t functions, bool may_be_sparse)
         : tiles_(most),
@@ -152,15 +152,13 @@ class FeaturePool {
 
     // Where the frequencies see a row of zeros, to be told whenever z changes its meaning.
     void refresh(const T* zero) {
-        for (std::size_t tile = 0; at_zero_ && tile < tiles(); ++tile)
-            project_dense(tile, zero).store(at_zero(tile));
+        for (std::size_t tile = 0; at_zero_ && tile < tiles(); ++tile) project_dense(tile, zero).store(at_zero(tile));
     }
 
     // The same after column k of that row alone has changed.
     void refresh_column(std::size_t k, T change) {
         for (std::size_t tile = 0; at_zero_ && tile < tiles(); ++tile)
-            (Pack<T>::load(at_zero(tile)) +
-             from_bytes<T>(frequencies(tile) + k * W) * Pack<T>(change))
+            (Pack<T>::load(at_zero(tile)) + from_bytes<T>(frequencies(tile) + k * W) * Pack<T>(change))
                 .store(at_zero(tile));
     }
 
@@ -171,7 +169,8 @@ class FeaturePool {
         for (std::size_t tile = 0; tile < tiles(); ++tile)
             evaluate_tile(tile, z, inverse_width(owner_[tile]), partial + owner_[tile] * functions_, keep_angles);
     }
-    // The same for the tiles of one owner i alone: own part of f_ir in partial[r], part of the next width's in partial[R + r].
+    // The same for the tiles of one owner i alone: own part of f_ir in partial[r], part of the next width's in
+    // partial[R + r].
     void evaluate(std::size_t i, const Query<T>& z, double inverse_width, Pack<T>* partial, bool keep_angles) const {
         for (std::size_t tile = 0; tile < tiles(); ++tile)
             if (owner_[tile] == i) evaluate_tile(tile, z, inverse_width, partial, keep_angles);
@@ -179,8 +178,7 @@ class FeaturePool {
 
     // theta_ir -= steps[iR + r] times the waves, at the angles that `evaluate` kept.
     void step(const double* steps) {
-        for (std::size_t tile = 0; tile < tiles(); ++tile)
-            step_tile(tile, Wave(Pack<T>::load(angles(tile))), steps);
+        for (std::size_t tile = 0; tile < tiles(); ++tile) step_tile(tile, Wave(Pack<T>::load(angles(tile))), steps);
     }
 
     // The same; and in the place of the angles go the slopes of sum_ir weight(i, r) f_ir in the projections w_j'z, as
@@ -249,7 +247,8 @@ class FeaturePool {
     bool valid(std::size_t owners, double most = 71.0) const {
         const double farthest = 128.0 * most * static_cast<double>(features_);
         bool good = tiles() <= tiles_;
-        for (std::size_t tile = 0; good && tile < tiles(); ++tile) good = good && owner_[tile] >= 1 && owner_[tile] <= owners;
+        for (std::size_t tile = 0; good && tile < tiles(); ++tile)
+            good = good && owner_[tile] >= 1 && owner_[tile] <= owners;
         for (std::size_t tile = 0; good && tile < tiles(); ++tile) {
             for (std::size_t n = 0; n < functions_ * waves * W; ++n)
                 good = good && absolute(static_cast<double>(theta(tile, 0)[n])) <= coefficient_limit<T>();
@@ -296,9 +295,7 @@ class FeaturePool {
         }
     }
 
-    T* theta(std::size_t tile, std::size_t r) const {
-        return theta_ + tile * from_tile_to_tile_.theta + r * waves * W;
-    }
+    T* theta(std::size_t tile, std::size_t r) const { return theta_ + tile * from_tile_to_tile_.theta + r * waves * W; }
     T* angles(std::size_t tile) const { return angles_ + tile * from_tile_to_tile_.lanes; }
     T* at_zero(std::size_t tile) const { return at_zero_ + tile * from_tile_to_tile_.lanes; }
     std::int8_t* frequencies(std::size_t tile) const { return frequencies_ + tile * from_tile_to_tile_.frequencies; }

@@ -6,11 +6,11 @@
 //   f_r    sum over ferns of leaf[l][r], where bit b of l is the answer of test b
 //
 // A fern is born with empty leaves and random columns. Each threshold is a random number between this row's value and
-// the last row's, so frequent values are told apart most finely, and those of a category are never split by rounding. If
-// this row's value is missing the test is for that. One fern is born per row while there is room.
+// the last row's, so frequent values are told apart most finely, and those of a category are never split by rounding.
+// If this row's value is missing the test is for that. One fern is born per row while there is room.
 //
-// A step moves the leaves that a row falls into, all by the same number: the same number of them is active in every row,
-// so they need no accumulators of their own.
+// A step moves the leaves that a row falls into, all by the same number: the same number of them is active in every
+// row, so they need no accumulators of their own.
 //
 // Ferns lie one behind the other in a block that others use too; the caller says where they begin.
 #pragma once

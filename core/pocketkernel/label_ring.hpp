@@ -3,14 +3,15 @@
 //   q_k    128 + 16 z_k, rounded, from 1 to 255
 //   v_k    127 e^rho_k over the largest of them, in whole numbers: how much column k counts
 //   D_j    sum_k v_k |q_k - q_jk|, the distance of row j, exact in 32 bits
-//   x_mr   1 if the label of neighbour m is r; of two classes 1 or -1. Neighbours are the 3 nearest of the last 64th, of
+//   x_mr   1 if the label of neighbour m is r; of two classes 1 or -1. Neighbours are the 3 nearest of the last 64th,
+//   of
 //          the last 8th, and of all rows (at least 16, in whole pages): small windows follow drift, all of it serves a
 //          stream at rest
 //   s_r    sum_m a_m x_mr, with the same weights for all classes
 //   a_m    a_m - c G_m / (2 sqrt(q_m)),  q_m = 1 + sum of c G_m^2,  G_m = sum_r g_r x_mr        (AdaGrad)
 //
-// Rows sit in pages of 16, column by column, with their labels behind. One pass goes from the newest page to the oldest.
-// Pages are counted from the end of a block that others use too, so that a ring which grows keeps its rows.
+// Rows sit in pages of 16, column by column, with their labels behind. One pass goes from the newest page to the
+// oldest. Pages are counted from the end of a block that others use too, so that a ring which grows keeps its rows.
 #pragma once
 
 #include "arena.hpp"

@@ -1,12 +1,14 @@
-"""PocketClassifier: a linear model, random features of several widths, a ring of rows, ferns and the last labels, mixed.
+"""PocketClassifier: a linear model, random features of several widths, a ring of rows, ferns, the last labels; mixed.
 
-K experts of R functions each; expert 0 is linear, then come the widths, then ring and ferns if there is a block for them
-to share, then the last labels. Frequencies change hands in tiles of `lanes`. Classes are 0 .. C - 1; of two, R = 1.
+K experts of R functions each; expert 0 is linear, then come the widths, then ring and ferns if there is a block for
+them to share, then the last labels. Frequencies change hands in tiles of `lanes`. Classes are 0 .. C - 1; of two,
+R = 1.
 """
 
 import math
 
 import numpy as np
+
 from oracle.parts import Rng
 
 KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 3.0, 65535

@@ -2,9 +2,10 @@
 //
 //   z      the row, its columns brought to one scale (ColumnScale)
 //   z'     z, its columns weighed by how much they matter (ColumnRelevance)
-//   s_i    expert i's score, within +-8:  the first is linear in z; then some that have a width in z' (FeaturePool); one
-//          that asks the nearest of the last rows (LabelRing); tables along the axes (Ferns); and one that knows only the
-//          last labels (LabelLags)
+//   s_i    expert i's score, within +-8:  the first is linear in z; then some that have a width in z' (FeaturePool);
+//   one
+//          that asks the nearest of the last rows (LabelRing); tables along the axes (Ferns); and one that knows only
+//          the last labels (LabelLags)
 //   F      sum_i w_i s_i, mixed by NewtonMixture
 //   l      logistic loss; g_i is its slope at 0.7 s_i + 0.3 F, so that experts also mend what the mixture gets wrong
 //
@@ -36,7 +37,8 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision = 4;  // 3 had a ring of a fixed size for more than two classes, and no ferns
+    static constexpr std::uint32_t revision =
+        4;  // 3 had a ring of a fixed size for more than two classes, and no ferns
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -546,16 +548,15 @@ class PocketClassifier : public Learner<T> {
         pool_ = FeaturePool<T>(arena, memory, block_ ? &block_->tiles : nullptr, config_.budget / lanes_of<T>,
                                config_.features, R_, may_be_sparse);
         ferns_ = Ferns<T>(arena, config_.features, R_);
-        ring_ = LabelRing<T>(arena, memory ? memory + config_.budget * unit : nullptr, config_.features,
-                             config_.classes);
+        ring_ =
+            LabelRing<T>(arena, memory ? memory + config_.budget * unit : nullptr, config_.features, config_.classes);
     }
     std::size_t block_bytes() const {
         return config_.budget *
                FeaturePool<T>::bytes_per_frequency(config_.features, R_, config_.features >= sparse_from);
     }
     double tile_bytes() const {
-        return static_cast<double>(
-            FeaturePool<T>::tile_bytes(config_.features, R_, config_.features >= sparse_from));
+        return static_cast<double>(FeaturePool<T>::tile_bytes(config_.features, R_, config_.features >= sparse_from));
     }
     double fern_bytes() const { return static_cast<double>(Ferns<T>::bytes(R_)); }
     unsigned char* ferns_at() const { return pool_.end(); }
@@ -655,8 +656,7 @@ class PocketClassifier : public Learner<T> {
             for (std::size_t i = 2; i <= owners(); ++i)
                 if (loss_of(i) < loss_of(taker)) taker = i;
             unsigned char* before = ferns_at();
-            std::memmove(before + static_cast<std::size_t>(tile_bytes()), before,
-                         ferns_.size() * Ferns<T>::bytes(R_));
+            std::memmove(before + static_cast<std::size_t>(tile_bytes()), before, ferns_.size() * Ferns<T>::bytes(R_));
             pool_.add(common_->rng, taker);
             ++experts_[taker].tiles;
         }

@@ -10,14 +10,14 @@ from pocketkernel.certificate import Guarantee
 from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._frequencies import RandomFrequencies
-from pocketkernel.learners._pocket import WIDTHS, Pocket
+from pocketkernel.learners._pocket import ROOM, WIDTHS, Pocket
 from pocketkernel.learners._recipe import Recipe
 
 WIDE = 64
 """Columns from which rows may be sparse in the core."""
 
-LEAST_BLOCK = 1024
-"""Frequencies of two classes that memory must have room for before a ring of rows and ferns pay for theirs."""
+LEAST_BLOCK = 48 * 1024
+"""Bytes of frequencies of two classes before a ring of rows and ferns pay for what they take of them."""
 
 EVENTS = ("classes exchanged", "confidence lost", "column changed")
 """Kinds of events, as the core numbers them."""
@@ -26,11 +26,11 @@ EVENTS = ("classes exchanged", "confidence lost", "column changed")
 class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
-    Scales every column using the rows seen so far; trains a linear model, random features of six kernel widths and an
-    expert on the last labels in parallel; mixes their scores by Newton steps; and gives more memory to the widths that
-    predict well. It detects changes of the stream and then learns faster; when a column changes its units or its level,
-    its scale is estimated again. NaN (null in a data frame) is a missing value and counts as the typical value of its
-    column. Supports two or more classes. Row weights are relative: a row counts in proportion to its weight divided by
+    Scales every column using the rows seen so far; trains several experts in parallel: a linear model, random features
+    of six kernel widths, the nearest of the last rows, small tables over thresholds of columns (ferns), and the last
+    labels; mixes their scores by Newton steps; and gives more memory to the experts that predict well. It detects changes of the stream and then learns faster; when a column changes its units or its level,
+    its scale is estimated again. NaN (null in a data frame) is a missing value: it counts as the typical value of
+    its column, and ferns learn what it says. Supports two or more classes. Row weights are relative: a row counts in proportion to its weight divided by
     the geometric mean of about the last 4,096 weights, at most 16 times. ``docs/pocket_classifier.md`` explains the
     design and its guarantees.
 
@@ -56,15 +56,15 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     ----------
     classes_ : array of the labels, in ascending order
     budget_ : int
-        Frequencies that fit into the memory, over all widths.
+        Frequencies that would fit into the memory if other experts had none of it.
     kernel_weights_ : array
-        How much each expert counts in the mixture: the linear one first, then the widths, then the one on the last
-        labels (if `lag`, and if there is memory for more than a linear model). Of more than two classes, the ring of
-        rows comes before that one.
+        How much each expert counts in the mixture: the linear one first, then the widths, then ring and ferns (for more
+        than two classes, or if there are fewer than 64 columns and about 60 KiB of memory), then the last labels (if
+        `lag`). `shares_` has the same numbers by name.
     column_relevance_ : array
         How much each column counts in the kernels' distances, 1 in the (geometric) mean: an explanation.
-    frequencies_, diagnostics_, nbytes
-        See the properties. ``diagnostics_.stored`` has the frequencies of each width, and the rows of the ring.
+    events_, shares_, memory_shares_, frequencies_, diagnostics_, nbytes
+        See the properties. ``diagnostics_.stored`` has the frequencies of each width, rows of the ring, and ferns.
 
     Examples
     --------
@@ -148,10 +148,15 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
             raise ValueError(f"lag={self.lag!r} is neither True nor False.")
         super()._fit_into(recipe, memory)
 
-    def _kernels_for(self, recipe: Recipe, widths: tuple[Kernel, ...], frequencies: int) -> tuple[Kernel, ...]:
-        several = recipe.classes > 2 or (recipe.features < WIDE and frequencies >= LEAST_BLOCK)
-        block = (Laplacian(1.0), Polynomial(4)) if several else ()
-        return (Linear(), *((*widths, *block, *([Linear()] if self.lag else [])) if widths else ()))
+    def _choices(self, recipe: Recipe) -> list[tuple[int, tuple[Kernel, ...]]]:
+        block, lag = (Laplacian(1.0), Polynomial(4)), (Linear(),) if self.lag else ()
+        always = block if recipe.classes > 2 else ()
+        choices = [(least, (Linear(), *((*widths, *always, *lag) if widths else ()))) for least, widths in ROOM]
+        if recipe.classes == 2 and recipe.features < WIDE:
+            bytes_of_one = recipe.features + 5 * (8 if recipe.doubles else 4)
+            least = max(ROOM[0][0], LEAST_BLOCK // bytes_of_one)
+            choices.insert(0, (least, (Linear(), *WIDTHS, *block, *lag)))
+        return choices
 
     @staticmethod
     def _has_block(kernels: tuple[Kernel, ...]) -> bool:
