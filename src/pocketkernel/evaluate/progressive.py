@@ -166,16 +166,16 @@ def follow_values(
     """
     rows, seconds = (after.rows, after.seconds) if after else (0, 0.0)
     for X, y in blocks:
-        answers, start = np.empty(len(y)), 0
+        answers, linear, low, high = np.empty((4, len(y)))
+        start = 0
         while start < len(y):
             # Short parts at first: there are no intervals before the first row, and poor ones after it.
             part = slice(start, start + min(max(rows, 1), RENEWAL))
-            low, high = np.sort(model.margins(COVERAGE)) if rows else (0.0, 0.0)
+            low[part], high[part] = np.sort(model.margins(COVERAGE)) if rows else (0.0, 0.0)
             began = perf_counter()
-            some, linear = model.predict_then_learn_both(X[part], y[part])
+            answers[part], linear[part] = model.predict_then_learn_both(X[part], y[part])
             seconds += perf_counter() - began
-            if metrics is not None:
-                metrics.update(y[part], some, some + low, some + high, linear)
-            answers[part] = some
-            start, rows = start + len(some), rows + len(some)
+            start, rows = part.stop, rows + len(y[part])
+        if metrics is not None:
+            metrics.update(y, answers, answers + low, answers + high, linear)
         yield Progress(rows, 0, len(y), 0, seconds, answers)

@@ -67,7 +67,7 @@ class OnlineLearner(Parameters):
         with alone(self):
             before = self.__dict__.copy()
             try:
-                return self._feed_alone(X, y, classes, sample_weight, restart, linear)
+                return self._feed_alone(X, y, classes, sample_weight, restart=restart, linear=linear)
             except BaseException:
                 for name in self.__dict__.keys() - before.keys():
                     del self.__dict__[name]
@@ -75,7 +75,7 @@ class OnlineLearner(Parameters):
                 raise
 
     def _feed_alone(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, restart: bool, linear: list[Scores] | None
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, linear: list[Scores] | None
     ) -> Scores:
         if restart:
             self.__dict__.pop("_core", None)

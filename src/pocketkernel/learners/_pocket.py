@@ -19,6 +19,10 @@ class Pocket(OnlineLearner):
     _budget_name = "features"
     _smallest_budget = 0
 
+    def _core_reads(self, y: Any) -> bool:
+        """Whether the core takes targets as they are."""
+        return False
+
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
         """Choose the widths that there is room for, then the largest number of frequencies."""
         for frequencies, widths in ROOM:
@@ -45,6 +49,10 @@ class Pocket(OnlineLearner):
         >>> [bool(((part >= 0) == y).mean() > 0.8) for part in (scores, linear)]
         [True, False]
         """
+        if classes is None and self._takes_as_it_is(X) and self._core_reads(y):
+            scores, parts = self._room_for_scores(len(X)), self._room_for_scores(len(X))
+            if self._core.learn_dense(X, y, None, scores, parts) == 0:
+                return scores, parts
         linear: list[Scores] = []
         scores = self._feed(X, y, classes, None, restart=False, linear=linear)
         return self._decision(scores), self._decision(linear[0])

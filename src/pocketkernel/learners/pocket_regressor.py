@@ -202,6 +202,9 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
     def _coded(self, y: Array) -> Array:
         return y
 
+    def _core_reads(self, y: Any) -> bool:
+        return type(y) is np.ndarray
+
     def _unknown(self, y: Array, row: int, column: int, sentence: str) -> ValueError:
         found = y[row] if y.ndim == 1 else y[row, column]
         return ValueError(f"y {sentence} (found {found} at row {row}).")

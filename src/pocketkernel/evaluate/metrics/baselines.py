@@ -4,14 +4,12 @@ import numpy as np
 
 from pocketkernel.evaluate.metrics.tallies import Floats, Integers, Tallies
 
-CELLS = 1 << 18
-"""Rows times classes that are counted at once."""
-
 
 class LabelBaselines(Tallies):
     """Two predictions from labels alone: the most frequent class so far, and the label of the row before.
 
-    Before the first label both predict class 0.
+    Before the first label both predict class 0. Of classes that are equally frequent, the one that was so first is
+    predicted.
 
     Parameters
     ----------
@@ -26,32 +24,40 @@ class LabelBaselines(Tallies):
     ([0, 1, 1, 1], [0, 1, 1, 0])
     """
 
-    _names = ("rows", "last")
+    _names = ("rows", "leader", "last")
 
     def __init__(self, classes: int) -> None:
         self.rows = np.zeros(classes, np.int64)
-        self.last = np.zeros(1, np.int64)
+        self.leader, self.last = np.zeros(1, np.int64), np.zeros(1, np.int64)
 
     def update(self, y: Integers) -> tuple[Integers, Integers]:
         """Predict the class of each row, then count it: by majority, and by the last label."""
-        at_once = max(1, CELLS // len(self.rows))
-        majority = [self._majority(y[start : start + at_once]) for start in range(0, len(y), at_once)]
         last = np.concatenate([self.last, y[:-1]])
+        majority = self._majority(y)
         self.last[0] = y[-1]
-        return np.concatenate(majority), last
+        return majority, last
 
     def _majority(self, y: Integers) -> Integers:
-        counts = np.zeros((len(y) + 1, len(self.rows)), np.int64)
-        counts[0] = self.rows
-        counts[np.arange(1, len(y) + 1), y] = 1
-        np.cumsum(counts, axis=0, out=counts)
-        self.rows = counts[-1].copy()
-        return counts[:-1].argmax(axis=1)
+        # Rows by class, and in order within a class: a row's place among them is how often its class has come.
+        by_class = np.argsort(y.astype(np.int16) if len(self.rows) < 2**15 else y, kind="stable")
+        here = np.bincount(y, minlength=len(self.rows))
+        starts = np.cumsum(here) - here
+        counts = np.empty(len(y), np.int64)
+        counts[by_class] = np.arange(1, len(y) + 1) + (self.rows - starts)[y[by_class]]
+        most = np.maximum.accumulate(np.concatenate([self.rows[self.leader], counts]))
+        took_lead = counts > most[:-1]
+        since = np.maximum.accumulate(np.where(took_lead, np.arange(len(y)), -1))
+        leaders = np.concatenate([self.leader, np.where(since >= 0, y[since], self.leader)])
+        self.rows = self.rows + here
+        self.leader[0] = leaders[-1]
+        return leaders[:-1]
 
     def add(self, other: "LabelBaselines") -> None:
         """Take over the labels of another pass, which come after these."""
         if other.rows.any():
             self.rows, self.last = self.rows + other.rows, other.last.copy()
+            if self.rows.max() > self.rows[self.leader[0]]:
+                self.leader[0] = np.argmax(self.rows)
 
 
 class ValueBaselines(Tallies):

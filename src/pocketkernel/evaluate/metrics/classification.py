@@ -64,7 +64,7 @@ class ClassificationMetrics:
         self.confusion.update(y, guesses[0])
         if self.ranking is not None:
             self.ranking.update(y, scores)
-        losses = [] if self.calibration is None else [self.calibration.update(y, scores)]
+        losses = [] if self.calibration is None else [self.calibration.update(y, scores, guesses[0])]
         self.trace.update([*wrong, *losses])
         return int(np.count_nonzero(wrong[0]))
 

@@ -7,7 +7,7 @@ import numpy as np
 from pocketkernel.evaluate.metrics.tallies import Integers, Tallies, mean_of, ratio
 
 MOST = 64
-"""Classes of a confusion matrix. Of more, the most frequent ones of the first block are kept; the others share a place."""
+"""Size of a confusion matrix. Of more classes, the most frequent ones of the first block are kept; others share one."""
 
 OTHERS = "other classes"
 _UNDECIDED = -1
@@ -76,11 +76,11 @@ class Confusion(Tallies):
 
     def recall(self) -> list[float | None]:
         """Of each class, the share of its rows that were recognised; None if it has not appeared."""
-        return [ratio(hits, rows) for hits, rows in zip(self.hits, self.rows, strict=True)]
+        return [ratio(hits, rows) for hits, rows in zip(self.hits.tolist(), self.rows.tolist(), strict=True)]
 
     def precision(self) -> list[float | None]:
         """Of each class, the share of its predictions that were right; None if it was never predicted."""
-        return [ratio(hits, rows) for hits, rows in zip(self.hits, self.predicted, strict=True)]
+        return [ratio(hits, rows) for hits, rows in zip(self.hits.tolist(), self.predicted.tolist(), strict=True)]
 
     def balanced_accuracy(self) -> float | None:
         """Mean recall of the classes that have appeared."""

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Self
 
-import numpy as np
-
 from pocketkernel.evaluate.metrics.baselines import ValueBaselines
 from pocketkernel.evaluate.metrics.errors import Errors, Intervals
 from pocketkernel.evaluate.metrics.tallies import Array, Floats, Tallies, all_states, restore_all
@@ -21,10 +19,12 @@ class RegressionMetrics:
     """Follows a regressor through a stream: all measures in bounded memory, from the answers of one pass.
 
     Beside the learner's errors stand those of three baselines, made in the same progressive way: the mean of the
-    targets so far (`mean`), the target before (`last_value`), and the linear part of the learner (`linear`). Nothing is known at the first row: it is not counted.
+    targets so far (`mean`), the target before (`last_value`), and the linear part of the learner (`linear`). Nothing is
+    known at the first row: it is not counted.
 
     Examples
     --------
+    >>> import numpy as np
     >>> metrics = RegressionMetrics()
     >>> y = np.array([1.0, 2.0, 3.0, 4.0])
     >>> metrics.update(y, y - 0.5, y - 2, y + 1, y - 0.7)

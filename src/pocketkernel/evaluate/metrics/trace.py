@@ -40,15 +40,15 @@ class Trace(Tallies):
 
     def update(self, quantities: Sequence[Array]) -> None:
         """Go on with some rows, given one number for each row and quantity."""
-        sums = self.totals + np.cumsum(np.column_stack(quantities), axis=0, dtype=np.float64)
-        before, count = int(self.head[0]), len(sums)
+        before, count = int(self.head[0]), len(quantities[0])
         rows = self._next_rows(before, count)
         while self.head[1] + len(rows) > LIMIT:
             self._thin()
             rows = self._next_rows(before, count)
-        self._note(rows, sums[rows - before - 1])
+        sums = [np.cumsum(quantity, dtype=np.float64) for quantity in quantities]
+        self._note(rows, self.totals + np.column_stack([column[rows - before - 1] for column in sums]))
         self.head[0] = before + count
-        self.totals = sums[-1].copy()
+        self.totals = self.totals + [column[-1] for column in sums]
 
     def add(self, other: "Trace") -> None:
         """Go on with the points of another pass, which come after these."""
