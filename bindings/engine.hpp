@@ -67,6 +67,7 @@ class Engine {
     virtual bool relevance(double* out) const = 0;    // of the columns; likewise
     // Of a regressor, for each output: how far below and above an answer targets lie, for a share of them; likewise.
     virtual bool margins(double share, double* out) const = 0;
+    virtual void forget_lags() = 0;
     virtual bool valid() const = 0;
     virtual std::size_t state_bytes() const = 0;
     virtual void save(unsigned char* to) const = 0;

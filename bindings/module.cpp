@@ -393,6 +393,11 @@ class PyLearner {
         return bounds;
     }
 
+    void forget_lags() {
+        const Guard guard(*this, changing);
+        engine_->forget_lags();
+    }
+
     std::size_t state_bytes() const { return engine_->state_bytes(); }
     nb::bytes save() {
         const Guard guard(*this, reading);
@@ -1085,6 +1090,7 @@ NB_MODULE(_core, m) {
         .def("frequencies", &PyLearner::frequencies, "out"_a)
         .def("relevance", &PyLearner::relevance)
         .def("margins", &PyLearner::margins, "share"_a)
+        .def("forget_lags", &PyLearner::forget_lags)
         .def_prop_ro("state_bytes", &PyLearner::state_bytes)
         .def("save", &PyLearner::save)
         .def("load", &PyLearner::load, "state"_a);

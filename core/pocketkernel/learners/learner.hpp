@@ -118,6 +118,9 @@ class Learner {
     template <class F>
     void for_each_coefficient(std::size_t, F&&) const {}
 
+    // Tells the learner that the next row does not follow the last one, so that the last labels say nothing about it.
+    void forget_lags() {}
+
   protected:
     struct Common {
         Tally tally;
