@@ -211,8 +211,8 @@ bool engine_make(const char* learner, const Config& config, bool fleet, void* bl
         using L = typename decltype(kind)::type;
         unsigned char* place = static_cast<unsigned char*>(block) + front_bytes<L>;
         const auto build = [&](auto maker, auto* made) {
-            status = size < front_bytes<L> ? Status::block_too_small
-                                           : maker(config, place, size - front_bytes<L>, made);
+            status =
+                size < front_bytes<L> ? Status::block_too_small : maker(config, place, size - front_bytes<L>, made);
             if (status == Status::ok) engine = new (block) EngineOf<L>(made);
         };
         if (fleet)

@@ -682,8 +682,8 @@ class PyLearner {
 // ---- fleet ----------------------------------------------------------------------------------------------------------
 
 // Many models of one configuration, each in a slot of its own. Slots are allocated in slabs of some megabytes, which
-// never move. Rows are learned in slices; within a slice each thread takes the rows of its share of the slots, so Ctrl-C
-// leaves the first rows learned, whatever the number of threads.
+// never move. Rows are learned in slices; within a slice each thread takes the rows of its share of the slots, so
+// Ctrl-C leaves the first rows learned, whatever the number of threads.
 class PyFleet : public PyLearner {
   public:
     PyFleet(const std::string& learner, bool doubles, const std::string& level, const Settings& settings)

@@ -1,10 +1,10 @@
 // Fleet: many models of one configuration, learned in place by one learner.
 //
-// A slot is the state of a model, without a header, in the caller's memory and aligned to 64 bytes. What is the same for
-// all models (the learner object, kernels, scratch) exists once. To attach to a slot, every pointer into the state moves
-// by the same distance. Which words hold such pointers is found once, by laying the learner out on two states: those
-// words differ by the distance between the states, and no others do. Learning in a slot therefore copies, checks and
-// constructs nothing, and gives the same bits as a separate learner.
+// A slot is the state of a model, without a header, in the caller's memory and aligned to 64 bytes. What is the same
+// for all models (the learner object, kernels, scratch) exists once. To attach to a slot, every pointer into the state
+// moves by the same distance. Which words hold such pointers is found once, by laying the learner out on two states:
+// those words differ by the distance between the states, and no others do. Learning in a slot therefore copies, checks
+// and constructs nothing, and gives the same bits as a separate learner.
 //
 // Threads: each has a Fleet of its own and takes the rows of its share of the slots. Rows of one slot stay in order, so
 // the results do not depend on the number of threads.
