@@ -3,8 +3,8 @@
     python benchmarks/metrics.py [--rows 24576] [--block 4096] [--turns 5]
 
 One process, one thread. The same rows are learned twice: by `predict_then_learn` alone, and with everything that a run
-counts beside it (the linear part, baselines, confusion, AUC, calibration, intervals, curves). Each time is CPU time, the best of
-several turns, taken in rotation in the same process.
+counts beside it (the linear part, baselines, confusion, AUC, calibration, intervals, curves). Each time is
+CPU time, the best of several turns, taken in rotation in the same process.
 """
 
 import argparse
@@ -75,9 +75,8 @@ def main() -> None:
                 job(model, blocks, classes)
                 best[job] = min(best[job], time.process_time() - begin)
         plain, more = (1e6 * best[job] / asked.rows for job in (bare, measured))
-        print(
-            f"{learner.__name__:<18}{columns:>8}{classes or 'numbers':>8}{plain:>10.2f}{more:>15.2f}{more / plain - 1:>8.1%}"
-        )
+        what = f"{learner.__name__:<18}{columns:>8}{classes or 'numbers':>8}"
+        print(f"{what}{plain:>10.2f}{more:>15.2f}{more / plain - 1:>8.1%}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a run says of itself: baselines, the order of the rows, classes or numbers; on screen, as JSON, in the record."""
+"""What a run says of itself: baselines, the order of rows, classes or numbers; on screen, as JSON, in the record."""
 
 import json
 
@@ -85,9 +85,8 @@ def test_the_linear_part_changes_nothing():
         assert both.to_bytes() == plain.to_bytes()
         assert linear.shape == scores.shape and not np.array_equal(linear, scores)
         options = {"lag": False} if model is PocketClassifier else {}
-        small = next(
-            one for memory in range(1024, 20_000, 64) if (one := attempt(model(memory=memory, **options), X, y)) is not None
-        )  # fmt: skip
+        tried = (attempt(model(memory=memory, **options), X, y) for memory in range(1024, 20_000, 64))
+        small = next(one for one in tried if one is not None)
         assert len(small.kernel_weights_) == 1
         scores, linear = small.predict_then_learn_both(X, y)
         if model is PocketClassifier:  # it is nothing else than its linear part, which is weighed

@@ -96,6 +96,8 @@ class OnlineLearner(Parameters):
         self._call(X, scores, self._coded(y), weights, parts)
         if linear is not None and parts is not None:
             linear.append(parts)
+        if restart:
+            self._core.forget_lags()  # rows that are predicted after a fit need not follow it
         return scores
 
     def _build(self, X: Array, classes: int, restart: bool) -> None:
