@@ -8,6 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <memory>
 #include <new>
 #include <string>
@@ -31,6 +33,8 @@ namespace nb = nanobind;
 using namespace nb::literals;
 namespace pk = pocketkernel;
 using namespace pocketkernel::binding;
+
+thread_local pocketkernel::binding::Watch* pocketkernel::binding::Watch::current = nullptr;
 
 namespace {
 
@@ -138,6 +142,47 @@ class Pulse {
 
   private:
     std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// Ctrl-C in the middle of a row. A row that takes long is copied before, in memory that is freed after the call;
+// without memory for that it runs to its end.
+class LongRow final : public Watch {
+  public:
+    explicit LongRow(Pulse& pulse) : pulse_(pulse) {}
+
+    void stop_if_asked() const {
+        if (error_) std::rethrow_exception(error_);
+    }
+
+  private:
+    bool is_over() override {
+        if (stopped_) return true;
+        try {
+            pulse_.beat();
+        } catch (...) {
+            error_ = std::current_exception();
+            stopped_ = true;
+        }
+        return stopped_;
+    }
+    void keep(unsigned char* state, std::size_t size) override {
+        if (!copy_) copy_.reset(new (std::nothrow) unsigned char[size]);
+        kept_ = copy_ != nullptr;
+        if (!kept_) return;
+        state_ = state;
+        size_ = size;
+        std::memcpy(copy_.get(), state, size);
+    }
+    void put_back() override {
+        if (stopped_) std::memcpy(state_, copy_.get(), size_);
+        kept_ = false;
+    }
+
+    Pulse& pulse_;
+    std::exception_ptr error_;
+    std::unique_ptr<unsigned char[]> copy_;
+    unsigned char* state_ = nullptr;
+    std::size_t size_ = 0;
 };
 
 // ---- labels ---------------------------------------------------------------------------------------------------------
@@ -337,7 +382,7 @@ class PyLearner {
         if (!dense(x, rows) || engine_->outputs() != 1) return unsuited;
         if (!out.has(2, "d") || out.size(0) != rows.count || out.size(1) != settings_.kernels.size()) return unsuited;
         const Guard guard(*this, reading);
-        return run(rows, [&](const Rows& slice, std::size_t first) {
+        return run(rows, [&](const Rows& slice, std::size_t first, LongRow&) {
             engine_->kernel_scores(slice, out.data<double>() + first * settings_.kernels.size());
         });
     }
@@ -494,11 +539,11 @@ class PyLearner {
         }
         if (weighted && !copy(weights, 0.0, 1e9, rows.count, 1, copies.data()))
             return code(pk::Status::weight_out_of_range);
-        return run(rows, [&](const Rows& slice, std::size_t first) {
+        return run(rows, [&](const Rows& slice, std::size_t first, LongRow& row) {
             const Lessons lessons{places.data() + (to_numbers ? 0 : first),
                                   targets.data() + (to_numbers ? first * outputs : 0),
                                   weighted ? copies.data() + first : nullptr};
-            engine_->learn(slice, lessons, out.data<double>() + first * outputs);
+            engine_->learn(slice, lessons, out.data<double>() + first * outputs, row);
         });
     }
     static bool has_labels(const View& y, const Rows& rows) {
@@ -538,8 +583,8 @@ class PyLearner {
         return without_lock(rows, [&] { return score_slices(rows, out.data<double>(), threads); });
     }
 
-    // Checks the whole block, then calls f(slice, first) for its slices. Ctrl-C takes effect between two slices: what
-    // was learned before stays learned.
+    // Checks the whole block, then calls f(slice, first, row) for its slices. Ctrl-C takes effect between two slices or
+    // in a row that takes long: the rows before it stay learned, nothing of it is.
     template <class F>
     int run(const Rows& rows, F&& f) {
         return without_lock(rows, [&] {
@@ -552,9 +597,11 @@ class PyLearner {
                 if (status != pk::Status::ok) fault_.row += first;
             });
             if (status != pk::Status::ok) return status;
+            LongRow row(pulse);
             for_each_slice(rows, rows_at_once(), [&](const Rows& slice, std::size_t first) {
                 if (first > 0) pulse.beat();
-                f(slice, first);
+                f(slice, first, row);
+                row.stop_if_asked();
             });
             return status;
         });
@@ -566,10 +613,10 @@ class PyLearner {
     }
     static constexpr std::size_t values_at_once = std::size_t(1) << 20, bytes_at_once = std::size_t(1) << 24;
 
-    // A single row is finished before another thread could get the GIL.
+    // A single row is finished before another thread could get the GIL, unless the learner is large.
     template <class F>
-    static int without_lock(const Rows& rows, F&& f) {
-        if (rows.count <= 1) return code(f());
+    int without_lock(const Rows& rows, F&& f) const {
+        if (rows.count <= 1 && size_ <= bytes_at_once / 256) return code(f());
         const nb::gil_scoped_release release;
         return code(f());
     }
