@@ -1,5 +1,6 @@
 // Hands out pieces of one block of memory, front to back. Without a block it only counts, so the size of a learner and
-// its layout come from the same lines of code. It never frees and never allocates more.
+// its layout come from the same lines of code, and so does the byte order of a saved state. It never frees and never
+// allocates more.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <type_traits>
 
 #include "simd.hpp"
+#include "wire.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -15,6 +17,14 @@ class Arena {
   public:
     Arena() = default;  // counts only
     explicit Arena(void* block) : base_(static_cast<unsigned char*>(block)) {}
+    // Counts only, and swaps the bytes of all words that lie in `size` bytes from `begin` on. They are at `bytes`.
+    static Arena converting(unsigned char* bytes, std::size_t begin, std::size_t size) {
+        Arena arena;
+        arena.wire_ = bytes;
+        arena.wire_begin_ = begin;
+        arena.wire_end_ = begin + size;
+        return arena;
+    }
 
     // Space for as many zeroed objects of a trivial type as the product of the counts, aligned to a pack. Null while
     // counting. Counts are multiplied here so that an overflow, as with a 32-bit std::size_t, is detected.
@@ -22,7 +32,11 @@ class Arena {
     T* take(Counts... counts) {
         static_assert(std::is_trivially_copyable<T>::value && std::is_trivially_destructible<T>::value,
                       "objects on an arena are zeroed, copied and left as bytes");
-        return reinterpret_cast<T*>(take_bytes(product(sizeof(T), static_cast<std::size_t>(counts)...)));
+        const std::size_t bytes = product(sizeof(T), static_cast<std::size_t>(counts)...);
+        if constexpr (big_endian)
+            if (wire_begin_ <= used_ && used_ < wire_end_)
+                swap_words(wire_ + (used_ - wire_begin_), bytes, wire_word<T>);
+        return reinterpret_cast<T*>(take_bytes(bytes));
     }
 
     // Space for one object of any type, which the caller constructs there.
@@ -57,6 +71,8 @@ class Arena {
 
     unsigned char* base_ = nullptr;
     std::size_t used_ = 0;
+    unsigned char* wire_ = nullptr;  // of a converting arena
+    std::size_t wire_begin_ = 0, wire_end_ = 0;
 };
 
 POCKETKERNEL_END
