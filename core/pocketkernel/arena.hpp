@@ -1,6 +1,8 @@
 // Hands out pieces of one block of memory, front to back. Without a block it only counts, so the size of a learner and
 // its layout come from the same lines of code, and so does the byte order of a saved state. It never frees and never
 // allocates more.
+//
+// A learner's state is one contiguous part of its block, or lies apart, in a block of its own.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +19,27 @@ class Arena {
   public:
     Arena() = default;  // counts only
     explicit Arena(void* block) : base_(static_cast<unsigned char*>(block)) {}
-    // Counts only, and swaps the bytes of all words that lie in `size` bytes from `begin` on. They are at `bytes`.
-    static Arena converting(unsigned char* bytes, std::size_t begin, std::size_t size) {
+    Arena(void* block, void* state)
+        : base_(static_cast<unsigned char*>(block)), apart_(static_cast<unsigned char*>(state)) {}
+
+    // Counts only, and swaps the bytes of all words of the state, which is at `state`.
+    static Arena converting(unsigned char* state) {
         Arena arena;
-        arena.wire_ = bytes;
-        arena.wire_begin_ = begin;
-        arena.wire_end_ = begin + size;
+        arena.converted_ = state;
         return arena;
+    }
+
+    // What is taken between these two is the state; the second returns its bytes.
+    void begin_state() {
+        before_ = used_;
+        in_state_ = true;
+        if (apart_) swap_blocks(0);
+    }
+    std::size_t end_state() {
+        const std::size_t bytes = used_ - (apart_ ? 0 : before_);
+        in_state_ = false;
+        if (apart_) swap_blocks(before_);
+        return bytes;
     }
 
     // Space for as many zeroed objects of a trivial type as the product of the counts, aligned to a pack. Null while
@@ -34,8 +50,7 @@ class Arena {
                       "objects on an arena are zeroed, copied and left as bytes");
         const std::size_t bytes = product(sizeof(T), static_cast<std::size_t>(counts)...);
         if constexpr (big_endian)
-            if (wire_begin_ <= used_ && used_ < wire_end_)
-                swap_words(wire_ + (used_ - wire_begin_), bytes, wire_word<T>);
+            if (converted_ && in_state_) swap_words(converted_ + (used_ - before_), bytes, wire_word<T>);
         return reinterpret_cast<T*>(take_bytes(bytes));
     }
 
@@ -57,6 +72,13 @@ class Arena {
         return product(b != 0 && a > too_much / b ? too_much : a * b, more...);
     }
 
+    void swap_blocks(std::size_t used) {
+        unsigned char* other = apart_;
+        apart_ = base_;
+        base_ = other;
+        used_ = used;
+    }
+
     unsigned char* take_bytes(std::size_t bytes) {
         if (used_ > too_much - pack_bytes || bytes > too_much - pack_bytes - used_) {
             used_ = too_much;
@@ -70,9 +92,10 @@ class Arena {
     }
 
     unsigned char* base_ = nullptr;
-    std::size_t used_ = 0;
-    unsigned char* wire_ = nullptr;  // of a converting arena
-    std::size_t wire_begin_ = 0, wire_end_ = 0;
+    unsigned char* apart_ = nullptr;      // the block that is not taken from at the moment, if the state lies apart
+    unsigned char* converted_ = nullptr;  // the state whose bytes are swapped
+    std::size_t used_ = 0, before_ = 0;
+    bool in_state_ = false;
 };
 
 POCKETKERNEL_END

@@ -118,6 +118,9 @@ class Learner {
     template <class F>
     void for_each_coefficient(std::size_t, F&&) const {}
 
+    // Tells the learner that the next row does not follow the last one, so that the last labels say nothing about it.
+    void forget_lags() {}
+
   protected:
     struct Common {
         Tally tally;
@@ -142,7 +145,7 @@ class Learner {
             std::memcpy(kernels, config.kernels, K_ * sizeof(KernelSpec));
             config_.kernels = kernels;
         }
-        state_begin_ = arena.used();
+        arena.begin_state();
         // Tally and Rng are pieces of their own because their words differ in size; together they are a Common.
         common_ = reinterpret_cast<Common*>(arena.take<Tally>(1));
         (void)arena.take<Rng>(1);
@@ -150,7 +153,7 @@ class Learner {
 
     // Ends the state, and lays out the learner's own workspace for this number of functions.
     void end_of_state(Arena& arena, std::size_t functions) {
-        state_bytes_ = arena.used() - state_begin_;
+        state_bytes_ = arena.end_state();
         functions_ = functions;
         work_ = workspace_on(arena);
     }
@@ -215,8 +218,6 @@ class Learner {
     template <class L>
     friend std::size_t state_bytes(const L&);
     template <class L>
-    friend void convert(const L&, unsigned char*);
-    template <class L>
     friend void save(const L&, unsigned char*);
     template <class L>
     friend Status load(L&, const unsigned char*, std::size_t);
@@ -224,7 +225,7 @@ class Learner {
     // The state begins with Common, the first piece taken.
     unsigned char* state() const { return reinterpret_cast<unsigned char*>(common_); }
     Needs needs_;
-    std::size_t state_begin_ = 0, state_bytes_ = 0, functions_ = 0;
+    std::size_t state_bytes_ = 0, functions_ = 0;
 };
 
 template <class L>
@@ -264,13 +265,12 @@ std::uint64_t digest_of(const L& learner, std::uint32_t revision = L::revision) 
     return model_digest(L::name, sizeof(typename L::Element), learner.config(), revision);
 }
 
-// From the order of the machine to that of a saved state, or back: what the learner has in its state, at `bytes`. The
-// learner is laid out once more, without memory, to tell the arrays apart.
+// From the order of the machine to that of a saved state, or back: the state of such a learner, at `state`. The learner
+// is laid out once more, without memory, to tell the arrays apart.
 template <class L>
-void convert(const L& learner, unsigned char* bytes) {
+void convert(const L& learner, unsigned char* state) {
     if constexpr (big_endian) {
-        Arena arena = Arena::converting(bytes, learner.state_begin_, learner.state_bytes_);
-        arena.place<L>();
+        Arena arena = Arena::converting(state);
         L counted(learner.config(), arena);
     }
 }
