@@ -1,7 +1,7 @@
 """Fleet: one model for each key."""
 
 import os
-from collections.abc import Iterator, KeysView, Sequence
+from collections.abc import Callable, Iterator, KeysView, Sequence
 from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as short
@@ -85,7 +85,7 @@ class Fleet:
             raise ValueError(f"max_keys={max_keys!r} is too small: use 1 or more.")
         if getattr(learner, "class_weight", None) is not None:
             raise ValueError("class_weight is not supported in a fleet: give sample_weight, or class_weight=None.")
-        self._template = learners.blank(learner, features, _targets(learner, classes))
+        self._template: Any = learners.blank(learner, features, _targets(learner, classes))
         self._blank = learners.contents_of(self._template)
         self.max_keys = max_keys
         self.base = base
@@ -151,7 +151,7 @@ class Fleet:
         with alone(self), self._for(read_keys(keys), True):
             before, self.offset = self.offset, offset
             try:
-                scores = self._template.predict_then_learn(X, y, sample_weight=sample_weight)
+                scores: Scores = self._template.predict_then_learn(X, y, sample_weight=sample_weight)
             except BaseException:
                 self.offset = before
                 raise
@@ -166,17 +166,20 @@ class Fleet:
     def decision_function(self, keys: Any, X: Any) -> Scores:
         """Scores of the rows by the models of their keys; unknown keys are answered by the base. Learns nothing."""
         with alone(self), self._for(read_keys(keys), False):
-            return self._template.decision_function(X)
+            scores: Scores = self._template.decision_function(X)
+        return scores
 
     def predict(self, keys: Any, X: Any) -> Array:
         """Labels or numbers for the rows; see `decision_function`."""
         with alone(self), self._for(read_keys(keys), False):
-            return self._template.predict(X)
+            answers: Array = self._template.predict(X)
+        return answers
 
     def predict_proba(self, keys: Any, X: Any) -> Scores:
         """Probabilities of the classes for the rows, as the learner's `predict_proba`; see `decision_function`."""
         with alone(self), self._for(read_keys(keys), False):
-            return self._template.predict_proba(X)
+            scores: Scores = self._template.predict_proba(X)
+        return scores
 
     def _for(self, keys: list[Key], to_learn: bool) -> "_KeysOfRows":
         if keys:
@@ -242,8 +245,8 @@ class Fleet:
         mine, theirs = recipe_of(self._template), recipe_of(model)
         if replace(theirs, seed=mine.seed) != mine:
             raise ValueError(
-                f"this {type(model).__name__} was built differently from the models of the fleet: all models of a fleet "
-                "have the same parameters, columns and classes."
+                f"this {type(model).__name__} was built differently: all models of a fleet have "
+                "the same parameters, columns and classes."
             )
 
     def _put(self, slot: int, model: OnlineLearner) -> None:
@@ -266,7 +269,7 @@ class Fleet:
 
     @property
     def clock(self) -> int:
-        """Rows learned so far, by all models."""
+        """Rows learned so far by all models, and models set or removed."""
         return self._models.clock
 
     @property
@@ -369,7 +372,7 @@ class Fleet:
     def _journal(self, keys: list[Key], rows: Rows, y: Any, weights: Any) -> None:
         if self._store is not None:
             assert self.key_kind is not None
-            piece = _store.lesson_piece(self.key_kind, keys, rows, y, weights, self.offset)
+            piece = _store.lesson_piece(self.key_kind, keys, rows, y, weights, offset=self.offset)
             self._store.append(piece, len(keys))
 
     def _commit_if_due(self) -> None:
@@ -390,7 +393,9 @@ class Fleet:
                 keys, rows, y, weights = _store.read_lesson(head, blobs)
                 scores = learners.room_for_scores(self._template, len(keys))
                 with _KeysOfRows(self._models, keys):
-                    learn = self._models.learn_dense if len(rows) == 1 else self._models.learn_sparse
+                    learn: Callable[..., int] = (
+                        self._models.learn_dense if len(rows) == 1 else self._models.learn_sparse
+                    )
                     if learn(*rows, y, weights, scores) != 0:
                         raise FleetStoreError("it has rows that cannot be learned")
                 self.offset = head["offset"]

@@ -23,12 +23,10 @@ def read_keys(given: Any) -> list[Key]:
             break
     else:
         if isinstance(given, str | bytes | bytearray) or not isinstance(given, Sequence):
-            raise ValueError(
-                f"keys is of type {type(given).__name__}, {short(given)}: give a list of keys, one per row."
-            )
+            raise ValueError(f"keys is of type {type(given).__name__}, {short(given)}: give one key per row.")
         keys = [key.item() if isinstance(key, np.generic) else key for key in given]
     if not isinstance(keys, list):
-        raise ValueError(f"keys has no rows, {short(given)}: give a list of keys, one per row.")
+        raise ValueError(f"keys has no rows, {short(given)}: give one key per row.")
     return keys
 
 
@@ -53,7 +51,7 @@ def encode_keys(keys: list[Any], kind: str) -> bytes:
 def decode_keys(data: bytes, kind: str, count: int) -> list[Key]:
     """The keys that `encode_keys` wrote; ValueError if there are not so many."""
     size = 8 if kind == "int" else 4
-    numbers = np.frombuffer(data[: size * count], dtype="<i8" if kind == "int" else "<u4").tolist()
+    numbers: list[Any] = np.frombuffer(data[: size * count], dtype="<i8" if kind == "int" else "<u4").tolist()
     if len(numbers) != count:
         raise ValueError("fewer keys than there should be")
     rest = data[size * count :]
@@ -61,7 +59,8 @@ def decode_keys(data: bytes, kind: str, count: int) -> list[Key]:
         raise ValueError("keys of other lengths than there should be")
     if kind == "int":
         return numbers
-    keys, at = [], 0
+    keys: list[Key] = []
+    at = 0
     for length in numbers:
         word = rest[at : at + length]
         keys.append(word.decode("utf-8", "surrogatepass") if kind == "str" else word)

@@ -26,7 +26,7 @@ _DIGEST = 16
 _START = _HEAD.size + _DIGEST
 
 
-class LogDamaged(ValueError):
+class LogError(ValueError):
     """A log with a damaged record that others follow."""
 
 
@@ -59,16 +59,16 @@ def _record_at(data: bytes, at: int) -> bytes | None:
     if blake2b(head + payload, digest_size=_DIGEST).digest() != digest:
         return None
     if version != VERSION:
-        raise LogDamaged(f"its record at byte {at} has version {version}; this version of pocketkernel reads {VERSION}")
+        raise LogError(f"its record at byte {at} has version {version}; this version of pocketkernel reads {VERSION}")
     return payload
 
 
 def refuse_damage(data: bytes, at: int) -> None:
-    """Raise LogDamaged if a complete record follows, so that what is wrong here was once acknowledged."""
+    """Raise LogError if a complete record follows, so that what is wrong here was once acknowledged."""
     place = data.find(MAGIC, at + 1)
     while place >= 0:
         if _record_at(data, place) is not None:
-            raise LogDamaged(f"it is damaged at byte {at}: a complete record follows at byte {place}")
+            raise LogError(f"it is damaged at byte {at}: a complete record follows at byte {place}")
         place = data.find(MAGIC, place + 1)
 
 

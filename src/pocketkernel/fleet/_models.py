@@ -1,7 +1,8 @@
 """The models of a fleet in the place of the one compiled learner that an estimator has.
 
-An estimator checks rows, labels and weights, and calls its compiled learner with arrays. Here such a call finds the slot
-of each row's key, makes room for new keys, learns every row in its slot, and reports what was learned to a journal.
+An estimator checks rows, labels and weights, and calls its compiled learner with arrays. Here such a call finds the
+slot of each row's key, makes room for new keys, learns every row in its slot, and reports what was learned to a
+journal.
 """
 
 from collections import deque
@@ -42,7 +43,7 @@ class Models:
         self.threads = threads
         self.of: dict[Key, int] = {}
         self.evicted = 0
-        self.clock = 0  # rows learned
+        self.clock = 0  # rows learned, and models set or removed
         self.archive: Archive | None = None
         self.journal: Journal | None = None
         self.rows_of: list[Key] = []  # keys of the rows of the next call
@@ -73,9 +74,9 @@ class Models:
         """Score and learn the rows of a matrix."""
         return self._learn((x,), y, weights, scores)
 
-    def learn_sparse(self, values: Any, columns: Any, starts: Any, y: Any, weights: Any, scores: Any) -> int:
-        """Score and learn the rows of a CSR matrix."""
-        return self._learn((values, columns, starts), y, weights, scores)
+    def learn_sparse(self, *given: Any) -> int:
+        """Score and learn the rows of a CSR matrix: values, columns, starts, labels, weights, scores."""
+        return self._learn(given[:3], *given[3:])
 
     def score_dense(self, x: Any, scores: Any, threads: int) -> int:
         """Score the rows of a matrix."""
@@ -102,8 +103,10 @@ class Models:
             raise ValueError(f"X has {count} rows, but there are {len(self.rows_of)} keys: give one key per row.")
         return self.rows_of
 
-    def _call(self, rows: Rows, slots: Slots, y: Any, weights: Any, scores: Any, born: Any, *, check: bool) -> int:
-        teach = self.core.learn_dense if len(rows) == 1 else self.core.learn_sparse
+    def _call(
+        self, rows: Rows, slots: Slots, y: Any, weights: Any, scores: Any, *, born: Any, check: bool = False
+    ) -> int:
+        teach: Callable[..., int] = self.core.learn_dense if len(rows) == 1 else self.core.learn_sparse
         base = BASE if self.shared else -1
         return teach(slots, *rows, y, weights, scores, 0 if check else self.threads, base, born)
 
@@ -123,7 +126,7 @@ class Models:
             slots[row] = self._open(key, born, row)
         learned = 0
         try:
-            status = self._call(rows, slots, y, weights, scores, born, check=False)
+            status = self._call(rows, slots, y, weights, scores, born=born)
             learned = len(keys) if status == 0 else 0
         except KeyboardInterrupt:
             learned = self.core.learned
@@ -138,9 +141,8 @@ class Models:
 
     def _learn_in_segments(self, keys: list[Key], rows: Rows, y: Any, weights: Any, scores: Any) -> int:
         """Row by row, so that every eviction is that of the key used least recently just then."""
-        status = self._call(
-            rows, np.zeros(len(keys), dtype=np.int64), y, weights, scores, self._births(keys), check=True
-        )
+        nowhere = np.zeros(len(keys), dtype=np.int64)
+        status = self._call(rows, nowhere, y, weights, scores, born=self._births(keys), check=True)
         if status != 0:
             return status
         start = 0
@@ -156,7 +158,7 @@ class Models:
                 some = slice(start, stop)
                 status = self._call(
                     _part(rows, start, stop), slots[some], y[some], None if weights is None else weights[some],
-                    scores[some], None if born is None else born[some], check=False,
+                    scores[some], born=None if born is None else born[some],
                 )  # fmt: skip
                 assert status == 0, "rows that were checked before"
             except KeyboardInterrupt:
@@ -208,7 +210,7 @@ class Models:
                     if key not in visitors:
                         visitors[key] = self.visit(key)
                     slots[row] = visitors[key]
-            score = self.core.score_dense if len(rows) == 1 else self.core.score_sparse
+            score: Callable[..., int] = self.core.score_dense if len(rows) == 1 else self.core.score_sparse
             return score(slots, *rows, scores, max(threads, 1))
         finally:
             for slot in visitors.values():
@@ -247,6 +249,7 @@ class Models:
                 self._evict(self._least_recent(), self.clock)
             slot = self._open(key, None, 0)
         self._used[slot] = self.clock
+        self.clock += 1
         return slot
 
     def remove(self, key: Key) -> None:
@@ -256,10 +259,11 @@ class Models:
             self._close(key)
         if self.archive is not None and evicted is not None:
             self.archive.put(key, self.clock, b"")
+        self.clock += 1
 
-    def archived(self, key: Key) -> bytes | None:
-        """The state of an evicted model."""
-        return self.archive.get(key, self.clock) if self.archive is not None and self.evicted else None
+    def archived(self, key: Key, row: int = 0) -> bytes | None:
+        """The state of an evicted model, as that row of a call finds it."""
+        return self.archive.get(key, self.clock + row) if self.archive is not None and self.evicted else None
 
     def used(self) -> npt.NDArray[np.uint64]:
         """The number of the last event of every key, in the order of the keys."""
@@ -274,7 +278,7 @@ class Models:
 
     def _open(self, key: Key, born: npt.NDArray[np.bool_] | None, row: int) -> int:
         slot = self._new_slot()
-        state = self.archived(key)
+        state = self.archived(key, row)
         if state is not None:
             self.load(slot, state)
         elif born is None:
@@ -316,7 +320,7 @@ class Models:
     # ---- eviction ---------------------------------------------------------------------------------------------------
 
     def _least_recent(self) -> int:
-        """The slot whose key was used least recently. Slots are sorted in batches: one that was used since is skipped."""
+        """The slot whose key was used least recently. Slots are sorted in batches; one used since is skipped."""
         while True:
             while self._oldest:
                 last, slot = self._oldest.popleft()

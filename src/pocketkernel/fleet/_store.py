@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from pocketkernel.evaluate.lock import locked
 from pocketkernel.fleet import _log, _snapshot
 from pocketkernel.fleet._keys import KINDS, Key, decode_keys, encode_keys
 from pocketkernel.fleet._models import Rows
-
-if TYPE_CHECKING:
-    from pocketkernel.fleet._fleet import Fleet
 
 CONFIGURATION, SNAPSHOT, ARCHIVE = "fleet.pk", "snapshot", "archive.sqlite"
 _DTYPES = ("<f4", "<f8", "<i4", "<i8", "|b1", "|i1")
@@ -81,7 +78,7 @@ class FolderStore:
         except FileNotFoundError:
             return None
 
-    def open(self, fleet: "Fleet", configuration: bytes) -> None:
+    def open(self, fleet: Any, configuration: bytes) -> None:
         """Lock the folder, and bring the fleet to the state that is stored here."""
         self.path.mkdir(parents=True, exist_ok=True)
         self._held.enter_context(locked(self.path))
@@ -96,7 +93,7 @@ class FolderStore:
             self._held.close()
             raise
 
-    def _recover(self, fleet: "Fleet") -> None:
+    def _recover(self, fleet: Any) -> None:
         path = self.path / SNAPSHOT
         if path.exists():
             with naming(path), path.open("rb") as file:
@@ -105,9 +102,10 @@ class FolderStore:
         data = log.read_bytes() if log.exists() else b""
         end = 0
         with naming(log):
-            for end, payload in _log.records(data):
+            for after, payload in _log.records(data):
                 for piece in pieces(payload):
                     fleet._replay(piece)
+                end = after
         self.discarded = len(data) - end
         self._log = _log.Log(log, end)
         for other in self.path.glob("log-*"):
@@ -129,7 +127,7 @@ class FolderStore:
         """Whether the next record has enough rows to be written."""
         return self._rows >= self.sync_every
 
-    def commit(self, fleet: "Fleet") -> None:
+    def commit(self, fleet: Any) -> None:
         """Write what has happened to the log, and return when it will outlast a crash.
 
         If that fails (a full disk, for example) it is kept, and the next commit tries again.
@@ -145,7 +143,7 @@ class FolderStore:
         if self._log.size >= least:
             self.snapshot(fleet)
 
-    def snapshot(self, fleet: "Fleet") -> None:
+    def snapshot(self, fleet: Any) -> None:
         """Write a snapshot of a fleet whose log is complete, and begin a new log."""
         assert self._log is not None, "a store that is open"
         if self.archive is not None:
@@ -173,14 +171,14 @@ def naming(path: Path) -> Iterator[None]:
     """Turn what is wrong with a file into an error that names it."""
     try:
         yield
-    except (_log.LogDamaged, _snapshot.SnapshotError, FleetStoreError) as error:
+    except (_log.LogError, _snapshot.SnapshotError, FleetStoreError) as error:
         raise FleetStoreError(f"{path} cannot be read: {error}.") from error
 
 
 # ---- snapshots ------------------------------------------------------------------------------------------------------
 
 
-def write_snapshot(fleet: "Fleet", file: Any, more: dict[str, Any]) -> None:
+def write_snapshot(fleet: Any, file: Any, more: dict[str, Any]) -> None:
     """Write all keys and states of a fleet."""
     models = fleet._models
     keys = list(models)
@@ -206,7 +204,7 @@ def write_snapshot(fleet: "Fleet", file: Any, more: dict[str, Any]) -> None:
     _snapshot.write(file, about, encode_keys(keys, about["kind"]), models.used(), states())
 
 
-def read_snapshot(fleet: "Fleet", file: Any, size: int) -> dict[str, Any]:
+def read_snapshot(fleet: Any, file: Any, size: int) -> dict[str, Any]:
     """Fill a new fleet from a snapshot; returns its head."""
     reader = _snapshot.Reader(file, size)
     about, models = reader.about, fleet._models
@@ -262,7 +260,7 @@ def pieces(payload: bytes) -> Iterator[tuple[dict[str, Any], list[bytes]]]:
         raise FleetStoreError("it has an impossible record") from None
 
 
-def lesson_piece(kind: str, keys: list[Key], rows: Rows, y: Any, weights: Any, offset: Any) -> bytes:
+def lesson_piece(kind: str, keys: list[Key], rows: Rows, y: Any, weights: Any, *, offset: Any) -> bytes:
     """Rows that were learned, as arrays."""
     arrays = [np.ascontiguousarray(array) for array in (*rows, y, *(() if weights is None else (weights,)))]
     head = {
@@ -302,7 +300,7 @@ class SqliteArchive:
     """Evicted models, by key and by when they were evicted.
 
     A replay of the log evicts and revives the same models again, so a state is kept with the moment of its eviction: it
-    is found by a replay that is at this moment or later, and states that came later are not.
+    is found by a replay that has come past this moment, and states that came later are not.
     """
 
     def __init__(self, path: Path) -> None:
@@ -326,7 +324,7 @@ class SqliteArchive:
     def get(self, key: Key, clock: int) -> bytes | None:
         """The state that was kept last before that moment."""
         found = self._base.execute(
-            "SELECT state FROM models WHERE key = ? AND clock <= ? ORDER BY clock DESC LIMIT 1", (_blob(key), clock)
+            "SELECT state FROM models WHERE key = ? AND clock < ? ORDER BY clock DESC LIMIT 1", (_blob(key), clock)
         ).fetchone()
         return None if found is None else found[0] or None
 
