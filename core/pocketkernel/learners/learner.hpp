@@ -19,6 +19,7 @@
 #include "../losses/list.hpp"
 #include "../rng.hpp"
 #include "../state.hpp"
+#include "../watch.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -155,6 +156,9 @@ class Learner {
         functions_ = functions;
         work_ = workspace_on(arena);
     }
+
+    // The row may take long; nothing of the state has been changed yet.
+    void begin_long_row() { Watch::begin(state(), state_bytes_); }
 
     // Counts the round.
     void record(bool mistake, double loss) {
