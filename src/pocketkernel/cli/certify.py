@@ -34,7 +34,7 @@ def certify(
     delta
         Probability that the bound fails.
     report
-        Write an HTML page with tables, and a chart of the bound if there is one, to this file. Needs jinja2.
+        Write an HTML page with tables, and a chart of the bound if there is one, to this file.
     json
         Print everything as one JSON document.
     """
