@@ -11,19 +11,19 @@ namespace {
 
 using T = POCKETKERNEL_ELEMENT;
 
+template <class U>
+Row<U> row_at(const Rows& rows, std::size_t r) {
+    const U* values = static_cast<const U*>(rows.values);
+    if (!rows.columns) return {values + r * rows.features, nullptr, 0};
+    const std::size_t end = smaller(static_cast<std::size_t>(read_once(rows.starts + r + 1)), rows.stored);
+    const std::size_t begin = smaller(static_cast<std::size_t>(read_once(rows.starts + r)), end);
+    return {values + begin, rows.columns + begin, smaller(end - begin, rows.features)};
+}
+
 // Calls f(r, row) for the rows, in order.
 template <class U, class F>
 void for_each_row(const Rows& rows, F&& f) {
-    const U* values = static_cast<const U*>(rows.values);
-    for (std::size_t r = 0; r < rows.count; ++r) {
-        if (rows.columns) {
-            const std::size_t end = smaller(static_cast<std::size_t>(read_once(rows.starts + r + 1)), rows.stored);
-            const std::size_t begin = smaller(static_cast<std::size_t>(read_once(rows.starts + r)), end);
-            f(r, Row<U>{values + begin, rows.columns + begin, smaller(end - begin, rows.features)});
-        } else {
-            f(r, Row<U>{values + r * rows.features, nullptr, 0});
-        }
-    }
+    for (std::size_t r = 0; r < rows.count; ++r) f(r, row_at<U>(rows, r));
 }
 template <class F>
 void for_each_row(const Rows& rows, F&& f) {
@@ -99,7 +99,8 @@ class EngineOf final : public Engine {
         if constexpr (!L::multiclass) {
             Workspace<T>& work = learner_.workspace();
             for_each_row(rows, [&](std::size_t, const auto& row) {
-                (void)learner_.score(work.query.read(row), work);
+                double mixed;
+                score_query(work.query.read(row), work, &mixed);
                 for (std::size_t i = 0; i < learner_.config().kernel_count; ++i)
                     *scores++ = learner_.kernel_score(work, i);
             });
@@ -153,11 +154,16 @@ class EngineOf final : public Engine {
         for_each_row(rows, [&](std::size_t r, const auto& row) {
             if constexpr (L::reads_rows)
                 learner_.score(row, work, scores + r * outputs());
-            else if constexpr (L::multiclass)
-                learner_.score(work.query.read(row), work, scores + r * outputs());
             else
-                scores[r] = learner_.score(work.query.read(row), work);
+                score_query(work.query.read(row), work, scores + r * outputs());
         });
+    }
+    // Not inlined: rows of either type share it.
+    [[gnu::noinline]] void score_query(const Query<T>& x, Workspace<T>& work, double* scores) const {
+        if constexpr (L::multiclass)
+            learner_.score(x, work, scores);
+        else
+            *scores = learner_.score(x, work);
     }
 
     L& learner_;
