@@ -18,6 +18,7 @@ from pocketkernel._text import json_plain, plain
 from pocketkernel.cli.options import File, Format, at_least, source_of
 from pocketkernel.evaluate.pipeline import load_with_pipeline
 from pocketkernel.evaluate.run import plain_label
+from pocketkernel.learners import loss_name
 from pocketkernel.model_file import ModelFileError
 
 
@@ -66,7 +67,7 @@ def predict(
     if pipeline is None:
         raise ModelFileError(f"{file} does not contain how to read rows: use a model that `pocketkernel run` wrote.")
     if proba and not hasattr(learner, "predict_proba"):
-        raise ValueError(f"--proba needs loss=logistic; this {type(learner).__name__} has loss={learner._loss_name()}.")
+        raise ValueError(f"--proba needs loss=logistic; this {type(learner).__name__} has loss={loss_name(learner)}.")
     classes = [plain_label(label) for label in learner.classes_]
     if proba:
         titles = [f"probability of {name}" for name in classes]
