@@ -5,6 +5,8 @@ using binding::Lessons;
 using binding::Rows;
 using binding::Table;
 
+thread_local binding::Watch* binding::Watch::current = nullptr;  // nobody interrupts
+
 namespace {
 
 const Table& table_of(const Which& which) { return which.doubles ? binding::base_double() : binding::base_float(); }
@@ -16,7 +18,7 @@ struct Sizes {
 };
 Sizes sizes_of(const Which& which, const Config& config) {
     Sizes sizes{};
-    sizes.known = table_of(which).size(which.name, config, sizes.bytes, sizes.state_bytes, sizes.status);
+    sizes.known = table_of(which).size(which.name, config, false, sizes.bytes, sizes.state_bytes, sizes.status);
     return sizes;
 }
 
@@ -26,7 +28,7 @@ unsigned char states[2][1 << 17];
 
 Status AnyLearner::make(const Which& which, const Config& config, void* block, std::size_t size) {
     Status status = Status::ok;
-    (void)table_of(which).make(which.name, config, block, size, engine_, status);
+    (void)table_of(which).make(which.name, config, false, block, size, engine_, status);
     config_ = config;
     return status;
 }
@@ -68,7 +70,9 @@ double AnyLearner::label() const {
     return scores_[1] >= scores_[2] ? 1.0 : 2.0;
 }
 
-bool known(const char* name) { return sizes_of({name, false}, Config()).known && sizes_of({name, true}, Config()).known; }
+bool known(const char* name) {
+    return sizes_of({name, false}, Config()).known && sizes_of({name, true}, Config()).known;
+}
 
 Status check_config(const Which& which, const Config& config) { return sizes_of(which, config).status; }
 
