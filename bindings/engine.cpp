@@ -33,6 +33,16 @@ void for_each_row(const Rows& rows, F&& f) {
         for_each_row<float>(rows, f);
 }
 
+// Counts numbers, and writes them if there is room.
+struct Counting {
+    double* out;
+    std::size_t& count;
+    void operator()(double number) const {
+        if (out) out[count] = number;
+        ++count;
+    }
+};
+
 // The status of the first row that cannot be learned, and its position.
 template <bool Missing, class U>
 Status check_rows(const Rows& rows, double limit, Fault& fault) {
@@ -107,10 +117,12 @@ class EngineOf final : public Engine {
     }
     std::size_t coefficients(std::size_t kernel, double* out) const override {
         std::size_t count = 0;
-        learner_.for_each_coefficient(kernel, [&](double a) {
-            if (out) out[count] = a;
-            ++count;
-        });
+        learner_.for_each_coefficient(kernel, Counting{out, count});
+        return count;
+    }
+    std::size_t evidence(double* out) const override {
+        std::size_t count = 0;
+        learner_.for_each_evidence(Counting{out, count});
         return count;
     }
     const Tally& tally() const override { return learner_.tally(); }

@@ -11,8 +11,10 @@ namespace pocketkernel {
 
 enum class Family : std::uint32_t;  // kernels/list.hpp
 enum class Loss : std::uint32_t;    // losses/list.hpp
-enum class Removal : std::uint32_t { half, restart, oldest };
-inline constexpr const char* removal_names[] = {"half", "restart", "oldest"};
+// What leaves a full buffer before the next example enters: half of it, everything, or only the oldest example.
+// `eager`: half of it, as soon as it is full.
+enum class Removal : std::uint32_t { half, restart, oldest, eager };
+inline constexpr const char* removal_names[] = {"half", "restart", "oldest", "eager"};
 enum class Storage : std::uint32_t { full, float16, bfloat16 };
 inline constexpr const char* storage_names[] = {"full", "float16", "bfloat16"};
 
@@ -84,6 +86,10 @@ struct Tally {
     std::uint64_t removals = 0;    // times a buffer was halved or restarted
     std::uint64_t archived = 0;    // examples that entered the reservoir
     std::uint64_t overflowed = 0;  // archived examples that had to be dropped
+    // Rounds and mistakes up to the last power of two, and up to the one before: what happened lately is the rest. They
+    // are 0 until they are known.
+    std::uint64_t rounds_then = 0, mistakes_then = 0;
+    std::uint64_t rounds_before = 0, mistakes_before = 0;
 };
 
 struct KernelReport {

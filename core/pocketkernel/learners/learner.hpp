@@ -117,13 +117,16 @@ class Learner {
     // coefficients never call f.
     template <class F>
     void for_each_coefficient(std::size_t, F&&) const {}
+    // Calls f(number) for what a certificate needs besides the counters; the order is the learner's own.
+    template <class F>
+    void for_each_evidence(F&&) const {}
 
   protected:
     struct Common {
         Tally tally;
         Rng rng;
     };
-    static_assert(part_of_state<Common, 80> && part_of_state<Tally, 64> && part_of_state<Hypothesis, 16>);
+    static_assert(part_of_state<Common, 112> && part_of_state<Tally, 96> && part_of_state<Hypothesis, 16>);
 
     // What most learners need, and some can do without.
     struct Needs {
@@ -159,18 +162,26 @@ class Learner {
         ++tally.rounds;
         tally.mistakes += mistake;
         tally.loss += loss;
+        if ((tally.rounds & (tally.rounds - 1)) != 0) return;
+        tally.rounds_before = tally.rounds_then;
+        tally.mistakes_before = tally.mistakes_then;
+        tally.rounds_then = tally.rounds;
+        tally.mistakes_then = tally.mistakes;
     }
     static bool is_mistake(double score, double y) { return (score >= 0.0) != (y > 0.0); }
 
     // How many examples are removed from a full buffer.
     std::size_t leaving() const {
         if (config_.removal == Removal::oldest) return 1;
-        return config_.removal == Removal::half ? config_.budget / 2 : config_.budget;
+        return config_.removal == Removal::restart ? config_.budget : config_.budget / 2;
     }
 
     bool common_valid() const {
         const Tally& t = common_->tally;
         bool good = common_->rng.valid() && t.rounds <= most_rounds && t.mistakes <= t.rounds && is_sum(t.loss);
+        good = good && t.rounds_before <= t.rounds_then && t.rounds_then <= t.rounds &&
+               t.mistakes_before <= t.mistakes_then && t.mistakes_then <= t.mistakes &&
+               t.mistakes_then - t.mistakes_before <= t.rounds_then - t.rounds_before;
         for (std::uint64_t count : {t.additions, t.proxies, t.removals, t.archived, t.overflowed})
             good = good && count <= max_kernels * most_rounds;
         return good;

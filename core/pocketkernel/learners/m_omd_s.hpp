@@ -11,6 +11,7 @@ template <class T>
 class MOMDS : public SharedBuffer<T, 1> {
   public:
     static constexpr const char* name = "m_omd_s";
+    static constexpr std::uint32_t revision = 2;  // 1 kept no evidence
 
     [[nodiscard]] static Status check(const Config& c) {
         const Status status = check_common<T>(c, true);
@@ -34,7 +35,7 @@ class MOMDS : public SharedBuffer<T, 1> {
         const double g = weight * loss.derivative;  // at the aggregated f, shared by all kernels
         this->record(this->is_mistake(f, y), weight * loss.value);
         charge(g);
-        this->move(x, &g, absolute(g));
+        this->move(x, &g, absolute(g), g * f);
         return f;
     }
 

@@ -84,6 +84,9 @@ def _show(console: Console, found: dict[str, Any]) -> None:
     grid.add_row("learner", found["learner"], found["version"])
     grid.add_row("rows learned", "", f"{found['rows']:,}")
     grid.add_row("mistakes", "each before its label was used", f"{found['mistakes'] / rows:.2%}")
+    for key, words in (("", "95 % interval, all rows"), ("recent_", "the same, latest rows")):
+        low, high = found[f"{key}mistake_rate_interval"]
+        grid.add_row("", words, f"{low:.2%} to {high:.2%}")
     grid.add_row("loss", "mean", f"{found['loss'] / rows:.4f}")
     grid.add_row("labels", escape(", ".join(found["labels"])), f"{len(found['labels'])}")
     names = found["feature_names"] or []

@@ -10,6 +10,7 @@ from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from pocketkernel.certificate import MistakeRate
 from pocketkernel.cli.show import escape
 from pocketkernel.evaluate import Progress, Run
 from pocketkernel.evaluate.recorder import kernel_names
@@ -99,6 +100,7 @@ def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
     grid.add_row("mistakes", "since the start", f"[bold]{progress.mistake_rate:.2%}[/]")
     if progress.window_rows:  # none if a run was killed after its last row
         grid.add_row("", f"in the last {progress.window_rows:,} rows", f"{progress.window_mistake_rate:.2%}")
+    add_intervals(grid, model)
     grid.add_row("loss", "mean since the start", f"{done['cumulative_loss'] / progress.rows:.4f}")
     grid.add_row("bytes", bar(model.nbytes / promised), f"{model.nbytes:,} of {promised:,}")
     grid.add_row("kernel weights")
@@ -107,6 +109,19 @@ def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
     if run.stream.skipped.count:
         grid.add_row("skipped", "lines that cannot be read", f"{run.stream.skipped.count:,}")
     return Panel(grid, title=f"[bold]{type(model).__name__}[/] | {escape(title)}", title_align="left", width=78)
+
+
+def add_intervals(grid: Table, model: Any) -> None:
+    """What is proved about the rate of mistakes: rows of a table of three columns."""
+    proved = model.certificate()
+    grid.add_row("  95 % interval", "since the start", _interval(proved.mistake_rate))
+    if proved.recent_mistake_rate.rounds < proved.rounds:
+        recent = proved.recent_mistake_rate
+        grid.add_row("", f"in the last {recent.rounds:,} rows", _interval(recent))
+
+
+def _interval(rate: MistakeRate) -> str:
+    return f"{rate.low:.2%} to {rate.high:.2%}"
 
 
 def line(progress: Progress, speed: float, left: float | None, model: Any) -> str:
@@ -129,11 +144,13 @@ def three_columns(second: int, third: int | None = None) -> Table:
 
 def figures_of(model: Any) -> dict[str, Any]:
     """What a model says of itself in numbers, as JSON can hold it."""
-    done = model.diagnostics_
+    done, proved = model.diagnostics_, model.certificate()
     return {
         "learner": type(model).__name__,
         "rows": done["rounds"],
         "mistakes": done["mistakes"],
+        "mistake_rate_interval": [proved.mistake_rate.low, proved.mistake_rate.high],
+        "recent_mistake_rate_interval": [proved.recent_mistake_rate.low, proved.recent_mistake_rate.high],
         "loss": done["cumulative_loss"],
         "features": model.n_features_in_,
         "budget": model.budget_,

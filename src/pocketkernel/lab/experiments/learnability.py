@@ -28,9 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel import MOMDH, MOMDS
-from pocketkernel.certificate import theorem_3_delta
 from pocketkernel.kernels import PAPER_KERNELS, Gaussian, Linear, Polynomial
-from pocketkernel.lab.bounds import theorem_3
+from pocketkernel.lab.bounds import theorem_3, theorem_3_delta
 from pocketkernel.lab.experiments.outputs import write_outputs
 from pocketkernel.lab.report import Cell, Column, Spread, Table
 from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, slope
