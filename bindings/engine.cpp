@@ -126,6 +126,7 @@ class EngineOf final : public Engine {
         return count;
     }
     const Tally& tally() const override { return learner_.tally(); }
+    const Milestones& milestones() const override { return learner_.milestones(); }
     KernelReport report(std::size_t kernel) const override { return learner_.report(kernel); }
     bool frequencies(double* out) const override {
         if constexpr (has_frequencies<L>) {

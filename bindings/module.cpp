@@ -368,8 +368,8 @@ class PyLearner {
         d["removals"] = t.removals;
         d["archived"] = t.archived;
         d["overflowed"] = t.overflowed;
-        d["rounds_before"] = t.rounds_before;
-        d["mistakes_before"] = t.mistakes_before;
+        d["rounds_before"] = engine_->milestones().rounds_before;
+        d["mistakes_before"] = engine_->milestones().mistakes_before;
         return d;
     }
     nb::list report() {

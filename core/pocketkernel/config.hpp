@@ -86,10 +86,23 @@ struct Tally {
     std::uint64_t removals = 0;    // times a buffer was halved or restarted
     std::uint64_t archived = 0;    // examples that entered the reservoir
     std::uint64_t overflowed = 0;  // archived examples that had to be dropped
-    // Rounds and mistakes up to the last power of two, and up to the one before: what happened lately is the rest. They
-    // are 0 until they are known.
+};
+
+// Rounds and mistakes up to the last power of two, and up to the one before: what happened lately is the rest. 0 until
+// they are known, as in states that were written before these counts were kept.
+struct Milestones {
     std::uint64_t rounds_then = 0, mistakes_then = 0;
     std::uint64_t rounds_before = 0, mistakes_before = 0;
+
+    void pass(const Tally& tally) {
+        if ((tally.rounds & (tally.rounds - 1)) == 0)
+            *this = {tally.rounds, tally.mistakes, rounds_then, mistakes_then};
+    }
+    bool valid(const Tally& tally) const {
+        return rounds_before <= rounds_then && rounds_then <= tally.rounds && mistakes_before <= mistakes_then &&
+               mistakes_then <= tally.mistakes && mistakes_then - mistakes_before <= rounds_then - rounds_before &&
+               tally.mistakes - mistakes_then <= tally.rounds - rounds_then;
+    }
 };
 
 struct KernelReport {

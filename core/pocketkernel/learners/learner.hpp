@@ -97,6 +97,7 @@ class Learner {
     const Config& config() const { return config_; }
     const KernelBank<T>& bank() const { return bank_; }
     const Tally& tally() const { return common_->tally; }
+    const Milestones& milestones() const { return common_->milestones; }
     Workspace<T>& workspace() { return work_; }
     // Another one, for another thread.
     Workspace<T> workspace_on(Arena& arena) const {
@@ -125,8 +126,9 @@ class Learner {
     struct Common {
         Tally tally;
         Rng rng;
+        Milestones milestones;
     };
-    static_assert(part_of_state<Common, 112> && part_of_state<Tally, 96> && part_of_state<Hypothesis, 16>);
+    static_assert(part_of_state<Common, 112> && part_of_state<Tally, 64> && part_of_state<Hypothesis, 16>);
 
     // What most learners need, and some can do without.
     struct Needs {
@@ -162,11 +164,7 @@ class Learner {
         ++tally.rounds;
         tally.mistakes += mistake;
         tally.loss += loss;
-        if ((tally.rounds & (tally.rounds - 1)) != 0) return;
-        tally.rounds_before = tally.rounds_then;
-        tally.mistakes_before = tally.mistakes_then;
-        tally.rounds_then = tally.rounds;
-        tally.mistakes_then = tally.mistakes;
+        common_->milestones.pass(tally);
     }
     static bool is_mistake(double score, double y) { return (score >= 0.0) != (y > 0.0); }
 
@@ -179,9 +177,7 @@ class Learner {
     bool common_valid() const {
         const Tally& t = common_->tally;
         bool good = common_->rng.valid() && t.rounds <= most_rounds && t.mistakes <= t.rounds && is_sum(t.loss);
-        good = good && t.rounds_before <= t.rounds_then && t.rounds_then <= t.rounds &&
-               t.mistakes_before <= t.mistakes_then && t.mistakes_then <= t.mistakes &&
-               t.mistakes_then - t.mistakes_before <= t.rounds_then - t.rounds_before;
+        good = good && common_->milestones.valid(t);
         for (std::uint64_t count : {t.additions, t.proxies, t.removals, t.archived, t.overflowed})
             good = good && count <= max_kernels * most_rounds;
         return good;
