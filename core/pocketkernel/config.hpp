@@ -90,19 +90,47 @@ struct Tally {
 
 // Rounds and mistakes up to the last power of two, and up to the one before: what happened lately is the rest. 0 until
 // they are known, as in states that were written before these counts were kept.
-struct Milestones {
-    std::uint64_t rounds_then = 0, mistakes_then = 0;
-    std::uint64_t rounds_before = 0, mistakes_before = 0;
+class Milestones {
+  public:
+    std::uint64_t rounds_before() const { return before_.rounds; }
+    std::uint64_t mistakes_before() const { return before_.mistakes; }
 
     void pass(const Tally& tally) {
-        if ((tally.rounds & (tally.rounds - 1)) == 0)
-            *this = {tally.rounds, tally.mistakes, rounds_then, mistakes_then};
+        if ((tally.rounds & (tally.rounds - 1)) != 0) return;
+        before_ = then_;
+        then_ = {tally.rounds, tally.mistakes};
     }
     bool valid(const Tally& tally) const {
-        return rounds_before <= rounds_then && rounds_then <= tally.rounds && mistakes_before <= mistakes_then &&
-               mistakes_then <= tally.mistakes && mistakes_then - mistakes_before <= rounds_then - rounds_before &&
-               tally.mistakes - mistakes_then <= tally.rounds - rounds_then;
+        return follows(before_, {0, 0}) && follows(then_, before_) && follows({tally.rounds, tally.mistakes}, then_);
     }
+
+  private:
+    // In words of the size of the random numbers', with which they share a piece of the state.
+    class Count {
+      public:
+        operator std::uint64_t() const { return std::uint64_t(high_) << 32 | low_; }
+        Count& operator=(std::uint64_t n) {
+            low_ = static_cast<std::uint32_t>(n);
+            high_ = static_cast<std::uint32_t>(n >> 32);
+            return *this;
+        }
+
+      private:
+        std::uint32_t low_ = 0, high_ = 0;
+    };
+    struct Milestone {
+        Count rounds, mistakes;
+        Milestone() = default;
+        Milestone(std::uint64_t r, std::uint64_t m) {
+            rounds = r;
+            mistakes = m;
+        }
+    };
+    static bool follows(const Milestone& b, const Milestone& a) {
+        return a.rounds <= b.rounds && a.mistakes <= b.mistakes && b.mistakes - a.mistakes <= b.rounds - a.rounds;
+    }
+
+    Milestone then_, before_;
 };
 
 struct KernelReport {

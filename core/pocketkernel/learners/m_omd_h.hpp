@@ -17,10 +17,12 @@ class MOMDH : public OptimisticDescent<T, false> {
 
     template <class U>
     double learn(const Row<U>& row, double y, double weight = 1.0) {
-        return this->round(row, y, weight, [&](const Query<T>& x) {
-            for (std::size_t i = 0; i < K_; ++i)
-                if (y * this->optimistic_[i] < 1.0) learn_kernel(i, x, weight * y);
-        });
+        return this->round(
+            row, y, weight, [&](Rng& rng) { return will_remove(y, weight, rng); },
+            [&](const Query<T>& x) {
+                for (std::size_t i = 0; i < K_; ++i)
+                    if (y * this->optimistic_[i] < 1.0) learn_kernel(i, x, weight * y);
+            });
     }
 
   private:
@@ -33,6 +35,17 @@ class MOMDH : public OptimisticDescent<T, false> {
     using OptimisticDescent<T, false>::nowhere;
     using OptimisticDescent<T, false>::own_;
     using OptimisticDescent<T, false>::S_;
+
+    bool will_remove(double y, double weight, Rng& rng) const {
+        const std::size_t most = config_.budget - (config_.removal == Removal::eager);
+        for (std::size_t i = 0; i < K_; ++i) {
+            if (!(y * this->optimistic_[i] < 1.0)) continue;
+            const double D = this->squared_difference(i, weight * y);
+            if (this->near_enough(i, D, own_[i].A + D)) continue;
+            if (rng.uniform() < D / (D + own_[i].H_norm2) && S_[i].size() >= most) return true;
+        }
+        return false;
+    }
 
     // Step 2 of the round for a kernel with y f_i(x) < 1; y carries the row's weight.
     void learn_kernel(std::size_t i, const Query<T>& x, double y) {

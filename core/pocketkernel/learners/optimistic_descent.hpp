@@ -126,15 +126,18 @@ class OptimisticDescent : public Learner<T> {
     Buffer<T>& S(std::size_t i) { return S_[Shared ? 0 : i]; }
     const Buffer<T>& S(std::size_t i) const { return S_[Shared ? 0 : i]; }
 
-    // A round: what is common, and in the middle teach(x), which moves the kernels with y f_i(x) < 1.
-    template <class U, class Teach>
-    double round(const Row<U>& row, double y, double weight, Teach&& teach) {
+    // A round: what is common, and in the middle teach(x), which moves the kernels with y f_i(x) < 1. will_remove(rng)
+    // makes the same decisions, with a copy of the random numbers, and answers whether it will empty a part of a
+    // buffer.
+    template <class U, class WillRemove, class Teach>
+    double round(const Row<U>& row, double y, double weight, WillRemove&& will_remove, Teach&& teach) {
         const Query<T> x = work_.query.read(row);
         evaluate(x, work_, &k0_, nearest_);
         const double score = mix(work_);
         if (weight == 0.0) return score;
-        this->record(this->is_mistake(score, y), weight * Hinge::at(score, y).value);
         for (std::size_t i = 0; i < K_; ++i) optimistic_[i] = optimistic(work_, i);
+        if (Watch::present && will_take_long(will_remove)) this->begin_long_row();
+        this->record(this->is_mistake(score, y), weight * Hinge::at(score, y).value);
         teach(x);
         hedge_.update(optimistic_, [&](const Pack<double>& f) {
             return Pack<double>(weight) * larger(Pack<double>(1.0) - Pack<double>(y) * f, Pack<double>(0.0));
@@ -144,16 +147,37 @@ class OptimisticDescent : public Learner<T> {
         return score;
     }
 
+    // Whether the round will empty a part of a buffer, or compare a large reservoir with its archive. Copying the state
+    // for Watch must cost less than what is to come.
+    template <class WillRemove>
+    bool will_take_long(WillRemove&& will_remove) const {
+        Rng rng = common_->rng;
+        if (will_remove(rng)) return true;
+        if (V_.offer(common_->tally.rounds + 1, rng) >= V_.slots()) return false;
+        if (S0_.size() == S0_.capacity()) return true;
+        const double work = static_cast<double>(V_.size()) * static_cast<double>(S0_.size()) *
+                            static_cast<double>(config_.features + 8 * K_);
+        return work > 0x1p26 && work > static_cast<double>(state_bytes(*this));
+    }
+
+    // D of kernel i; y carries the row's weight.
+    double squared_difference(std::size_t i, double y) const {
+        return larger(y * y - 2.0 * y * work_.values[K_ + i] + own_[i].H_norm2, 0.0);
+    }
+    // Whether a stored row of kernel i is within gamma of x, given A_i with this round included.
+    bool near_enough(std::size_t i, double D, double A) const {
+        return S(i).size() > 0 && bank_.within(i, nearest(i).dissimilarity, D / std::sqrt(1.0 + A));
+    }
+    const Nearest& nearest(std::size_t i) const { return nearest_[Shared ? bank_.group_of(i) : i]; }
+
     // For a kernel with y f_i(x) < 1: D, which is added to A_i, and the step at the nearest stored example if that is
     // near enough. Returns whether the step was taken. y carries the row's weight.
     bool merge(std::size_t i, const Query<T>& x, double y, double& D) {
         Own& own = own_[i];
-        D = larger(y * y - 2.0 * y * work_.values[K_ + i] + own.H_norm2, 0.0);
+        D = squared_difference(i, y);
         own.A += D;
-        const double gamma = D / std::sqrt(1.0 + own.A);
-        const Nearest& nearest = nearest_[Shared ? bank_.group_of(i) : i];
-        if (S(i).size() == 0 || !bank_.within(i, nearest.dissimilarity, gamma)) return false;
-        const std::size_t s = S(i).find(bank_, i, x, nearest.tile, nearest.dissimilarity);
+        if (!near_enough(i, D, own.A)) return false;
+        const std::size_t s = S(i).find(bank_, i, x, nearest(i).tile, nearest(i).dissimilarity);
         const double at = value_of(i, S(i).query(s, stored_), k0_.of(i));
         step(i, s, lambda_ * y, at, 0.0, 0.0);
         ++own.proxies;
@@ -289,11 +313,11 @@ class OptimisticDescent : public Learner<T> {
     void compute_norm(std::size_t i) {
         fold(i);
         double norm2 = 0.0;
-        for (std::size_t j = 0; j < S0_.size(); ++j) {
+        for (std::size_t j = 0; j < S0_.size() && !Watch::give_up(); ++j) {
             const double a = static_cast<double>(a0_.of(i)[j]);
             if (a != 0.0) norm2 += a * (2.0 * archived_pass(i, j, S0_.query(j, stored_), nullptr) + a);
         }
-        for (std::size_t j = 0; j < S(i).size(); ++j) {
+        for (std::size_t j = 0; j < S(i).size() && !Watch::give_up(); ++j) {
             const Query<T> x = S(i).query(j, stored_);
             const double a = static_cast<double>(a_.of(i)[j]);
             norm2 += a * (2.0 * (archived_pass(i, S0_.size(), x, nullptr) + own_pass(i, j, x, nullptr)) + a);
@@ -303,7 +327,7 @@ class OptimisticDescent : public Learner<T> {
 
     // f'_i on V, then the projection.
     void evaluate_on_reservoir(std::size_t i) {
-        for (std::size_t v = 0; v < V_.size(); ++v)
+        for (std::size_t v = 0; v < V_.size() && !Watch::give_up(); ++v)
             f_at_V_[i * V_.slots() + v] = value_of(i, S0_.query(V_.place(v), stored_), nullptr);
         project(i);
     }
@@ -333,7 +357,7 @@ class OptimisticDescent : public Learner<T> {
 
     void refresh_H() {
         for (std::size_t i = 0; i < K_; ++i) own_[i].H_norm2 = 0.0;
-        for (std::size_t v = 0; v < V_.size(); ++v) {
+        for (std::size_t v = 0; v < V_.size() && !Watch::give_up(); ++v) {
             archive_pass(S0_.query(V_.place(v), stored_), work_, nullptr);
             const double share = static_cast<double>(w_.of(0)[V_.place(v)]) / static_cast<double>(V_.size());
             for (std::size_t i = 0; i < K_; ++i) {

@@ -93,19 +93,25 @@ class SharedBuffer : public Learner<T> {
             for (std::size_t c = 0; c < C_; ++c) work.values[i * C_ + c] *= f_[i].scale;
     }
 
+    // Whether `move` with slopes of this size will empty a part of S, which takes long if S is large.
+    bool will_remove(double size) const {
+        const std::size_t most = config_.budget - (config_.removal == Removal::eager);
+        if (S_.size() < most || near_enough(gamma(sums_[slopes] + size))) return false;
+        Rng rng = common_->rng;
+        return is_stored(size, rng);
+    }
+
     // Takes the slopes g[c] of the loss at the aggregated score F, of size |l'|, and <g, F>, and moves every kernel's
     // functions: at a stored neighbour if there is one near enough, else, by chance, at x itself, which is then stored.
     void move(const Query<T>& x, const double* g, double size, double product) {
         sums_[slopes] += size;
         sums_[linear] += product;
-        // Eq. learning_rate:M-OMD-S: gamma shrinks with the summed |l'|, so easy streams merge more points.
-        const double gamma = hedge_.root_2_ln_K() / std::sqrt(1.0 + sums_[slopes]);
-        if (near_enough(gamma)) {
+        if (near_enough(gamma(sums_[slopes]))) {
             step_at_neighbours(x, g);
             return;
         }
         sums_[unmerged] += size;
-        if (common_->rng.uniform() < size / (size + G1_)) add(x, g, size);
+        if (is_stored(size, common_->rng)) add(x, g, size);
     }
 
     Hedge hedge_;
@@ -114,6 +120,10 @@ class SharedBuffer : public Learner<T> {
   private:
     // Sums so far: of |l'|, which is G; of <g, F>; of |l'| over rounds that were not merged.
     enum Sum : std::size_t { slopes, linear, unmerged, sums };
+
+    // Eq. learning_rate:M-OMD-S: gamma shrinks with the summed |l'|, so easy streams merge more points.
+    double gamma(double summed_slopes) const { return hedge_.root_2_ln_K() / std::sqrt(1.0 + summed_slopes); }
+    bool is_stored(double size, Rng& rng) const { return rng.uniform() < size / (size + G1_); }
 
     // con(a): some stored row is within gamma of x in every kernel's space.
     bool near_enough(double gamma) const {
@@ -220,7 +230,7 @@ class SharedBuffer : public Learner<T> {
     // one: |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
     void compute_norms(std::size_t rows, double* norms2) {
         for (std::size_t i = 0; i < K_; ++i) norms2[i] = 0.0;
-        for (std::size_t j = 0; j < rows; ++j) {
+        for (std::size_t j = 0; j < rows && !Watch::give_up(); ++j) {
             this->template pass<Count>(S_, j, a_, C_, false, S_.query(j, stored_), work_, nullptr);
             for (std::size_t n = 0; n < K_ * C_; ++n) {
                 const double a = static_cast<double>(a_.of(n)[j]);

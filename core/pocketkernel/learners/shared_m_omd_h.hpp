@@ -23,7 +23,9 @@ class SharedMOMDH : public OptimisticDescent<T, true> {
 
     template <class U>
     double learn(const Row<U>& row, double y, double weight = 1.0) {
-        return this->round(row, y, weight, [&](const Query<T>& x) { learn_kernels(x, y, weight * y); });
+        return this->round(
+            row, y, weight, [&](Rng& rng) { return will_remove(y, weight, rng); },
+            [&](const Query<T>& x) { learn_kernels(x, y, weight * y); });
     }
 
     // Of every kernel: the sum over rounds of C_i D_i / 2 if it was in W, or 2 D_i if it stepped at a stored example.
@@ -42,6 +44,21 @@ class SharedMOMDH : public OptimisticDescent<T, true> {
     using OptimisticDescent<T, true>::own_;
     using OptimisticDescent<T, true>::spent_;
 
+    double C(std::size_t i) const { return 1.0 / larger(this->hedge_.weights()[i], 0.5 / static_cast<double>(K_)); }
+
+    bool will_remove(double y, double weight, Rng& rng) const {
+        bool waits = false;
+        double P = 0.0;
+        for (std::size_t i = 0; i < K_; ++i) {
+            if (!(y * this->optimistic_[i] < 1.0)) continue;
+            const double D = this->squared_difference(i, weight * y);
+            if (this->near_enough(i, D, own_[i].A + D)) continue;
+            P = larger(D / (C(i) * D + own_[i].H_norm2), P);
+            waits = true;
+        }
+        return waits && rng.uniform() < P && this->S(0).size() + 1 == config_.budget;
+    }
+
     void learn_kernels(const Query<T>& x, double label, double y) {
         std::size_t W[max_kernels], count = 0;
         double P = 0.0;
@@ -52,9 +69,8 @@ class SharedMOMDH : public OptimisticDescent<T, true> {
                 spent_[i] += 2.0 * D;
                 continue;
             }
-            const double C = 1.0 / larger(this->hedge_.weights()[i], 0.5 / static_cast<double>(K_));
-            P = larger(D / (C * D + own_[i].H_norm2), P);
-            spent_[i] += 0.5 * C * D;
+            P = larger(D / (C(i) * D + own_[i].H_norm2), P);
+            spent_[i] += 0.5 * C(i) * D;
             W[count++] = i;
         }
         if (count == 0) return;
