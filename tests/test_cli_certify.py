@@ -32,7 +32,11 @@ def test_certify_on_a_page(rows, tmp_path, capsys):
     MOMDS(budget=30, norm_bound=0.5, random_state=0).fit(*rows).save(tmp_path / "model")
     assert main(["certify", "model", "--report", "page.html"]) == 0
     page = (tmp_path / "page.html").read_text()
-    assert "Certificate of model" in page and "regret at most" in page and "Least loss of any competitor, by its norm" in page
+    assert (
+        "Certificate of model" in page
+        and "regret at most" in page
+        and "Least loss of any competitor, by its norm" in page
+    )
     Raker(features=16, random_state=0).fit(*rows).save(tmp_path / "raker")
     assert main(["certify", "raker", "--report", "other.html"]) == 0
     assert "What is proved" not in (tmp_path / "other.html").read_text()
