@@ -11,9 +11,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from pocketkernel.certificate import MistakeRate
+from pocketkernel.cli.measures import measures
 from pocketkernel.cli.show import escape
-from pocketkernel.evaluate import Progress, Run
+from pocketkernel.evaluate import Run
 from pocketkernel.evaluate.recorder import kernel_names
+from pocketkernel.evaluate.task import CLASSIFICATION
 from pocketkernel.memory import parse_bytes
 
 REDRAW = 0.1
@@ -58,7 +60,7 @@ class Watch:
         if self.live:
             self.live.update(panel(run, self.title, self.speed(run), self.left(run)), refresh=True)
         else:
-            self.console.print(line(run.progress, self.speed(run), self.left(run), run.model))
+            self.console.print(line(run, self.speed(run), self.left(run)))
 
     def speed(self, run: Run) -> float:
         """Rows per second, including reading and recording."""
@@ -89,19 +91,17 @@ def share_of(run: Run) -> float | None:
 def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
     """The panel of a run, within 80 columns."""
     progress, model = run.progress, run.model
-    assert progress is not None
+    assert progress is not None and run.metrics is not None
     share = share_of(run)
     promised = promised_bytes(model)
-    done = model.diagnostics_
     grid = three_columns(30, 22)
     of = f" of {run.total:,}" if run.total else ""
     grid.add_row("rows", bar(share) if share is not None else "", f"{progress.rows:,}{of}")
     grid.add_row("speed", "" if left is None else f"about {_time(left)} left", f"{speed:,.0f} rows/s")
-    grid.add_row("mistakes", "since the start", f"[bold]{progress.mistake_rate:.2%}[/]")
-    if progress.window_rows:  # none if a run was killed after its last row
-        grid.add_row("", f"in the last {progress.window_rows:,} rows", f"{progress.window_mistake_rate:.2%}")
-    add_intervals(grid, model)
-    grid.add_row("loss", "mean since the start", f"{done['cumulative_loss'] / progress.rows:.4f}")
+    for row in measures(run.metrics.results()):
+        grid.add_row(*row)
+    if run.task == CLASSIFICATION:
+        add_intervals(grid, model)
     grid.add_row("bytes", bar(model.nbytes / promised), f"{model.nbytes:,} of {promised:,}")
     grid.add_row("kernel weights")
     for name, weight in zip(kernel_names(model), model.kernel_weights_, strict=True):
@@ -114,7 +114,7 @@ def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
 def add_intervals(grid: Table, model: Any) -> None:
     """What is proved about the rate of mistakes: rows of a table of three columns."""
     proved = model.certificate()
-    grid.add_row("  95 % interval", "since the start", _interval(proved.mistake_rate))
+    grid.add_row("95 % interval", "of mistakes since the start", _interval(proved.mistake_rate))
     if proved.recent_mistake_rate.rounds < proved.rounds:
         recent = proved.recent_mistake_rate
         grid.add_row("", f"in the last {recent.rounds:,} rows", _interval(recent))
@@ -124,13 +124,16 @@ def _interval(rate: MistakeRate) -> str:
     return f"{rate.low:.2%} to {rate.high:.2%}"
 
 
-def line(progress: Progress, speed: float, left: float | None, model: Any) -> str:
+def line(run: Run, speed: float, left: float | None) -> str:
     """The same as one line."""
+    progress = run.progress
+    assert progress is not None and run.metrics is not None
     rest = "" if left is None else f"  about {_time(left)} left"
-    return (
-        f"{progress.rows:>12,} rows  {progress.mistake_rate:>6.2%} mistakes"
-        f"  {progress.window_mistake_rate:>6.2%} recently  {speed:>9,.0f} rows/s  {model.nbytes:,} bytes{rest}"
-    )
+    if run.task == CLASSIFICATION:
+        rate = f"{progress.mistake_rate:>6.2%} mistakes  {progress.window_mistake_rate:>6.2%} recently"
+    else:
+        rate = f"RMSE {run.metrics.results()['rmse'] or 0.0:.4g}"
+    return f"{progress.rows:>12,} rows  {rate}  {speed:>9,.0f} rows/s  {run.model.nbytes:,} bytes{rest}"
 
 
 def three_columns(second: int, third: int | None = None) -> Table:
@@ -144,18 +147,26 @@ def three_columns(second: int, third: int | None = None) -> Table:
 
 def figures_of(model: Any) -> dict[str, Any]:
     """What a model says of itself in numbers, as JSON can hold it."""
-    done, proved = model.diagnostics_, model.certificate()
+    done = model.diagnostics_
     return {
         "learner": type(model).__name__,
         "rows": done["rounds"],
-        "mistakes": done["mistakes"],
-        "mistake_rate_interval": [proved.mistake_rate.low, proved.mistake_rate.high],
-        "recent_mistake_rate_interval": [proved.recent_mistake_rate.low, proved.recent_mistake_rate.high],
+        **(_mistakes_of(model) if hasattr(model, "classes_") else {}),
         "loss": done["cumulative_loss"],
         "features": model.n_features_in_,
         "budget": model.budget_,
         "bytes": model.nbytes,
         "promised_bytes": promised_bytes(model),
+    }
+
+
+def _mistakes_of(model: Any) -> dict[str, Any]:
+    proved = model.certificate()
+    whole, recent = proved.mistake_rate, proved.recent_mistake_rate
+    return {
+        "mistakes": whole.mistakes,
+        "mistake_rate_interval": [whole.low, whole.high],
+        "recent_mistake_rate_interval": [recent.low, recent.high],
     }
 
 
