@@ -1,6 +1,10 @@
 """What adapters, the command line and the laboratory need of a learner besides its public methods."""
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+from sklearn.base import clone
 
 from pocketkernel import _core
 from pocketkernel.learners._base import OnlineKernelClassifier
@@ -47,3 +51,29 @@ def loss_name(learner: OnlineLearner) -> str:
 def is_multiclass(learner: OnlineKernelClassifier) -> bool:
     """Whether the learner supports more than two classes."""
     return learner._multiclass
+
+
+def blank(learner: OnlineLearner, features: int | Sequence[str], targets: Any) -> OnlineLearner:
+    """A copy of the learner that has learned nothing, for rows of these columns and for such targets.
+
+    `targets` are all labels of a classifier; of a regressor, targets of one row.
+    """
+    model: OnlineLearner = clone(learner)
+    count = features if isinstance(features, int) else len(features)
+    classes = targets if isinstance(learner, OnlineKernelClassifier) else None
+    model._begin(np.zeros((1, count)), np.asarray(targets), classes, restart=False)
+    model.n_features_in_ = count
+    if not isinstance(features, int):
+        model.feature_names_in_ = np.array([str(name) for name in features], dtype=object)
+    return model
+
+
+def with_core(learner: OnlineLearner, core: Any) -> None:
+    """Let a learner use another object in the place of its compiled learner."""
+    learner._core = core
+    learner._tell_labels()
+
+
+def written(learner: OnlineLearner, contents: Contents, state: bytes) -> OnlineLearner:
+    """A learner like the one with these contents, in another state."""
+    return type(learner)._restored(Contents(contents.model, state))[0]
