@@ -10,6 +10,7 @@ from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from pocketkernel.certificate import MistakeRate
 from pocketkernel.cli.measures import measures
 from pocketkernel.cli.show import escape
 from pocketkernel.evaluate import Run
@@ -20,6 +21,9 @@ from pocketkernel.memory import parse_bytes
 REDRAW = 0.1
 SAY = 10.0
 """Seconds between two panels, and between two lines."""
+
+HEAVIEST = 3
+"""Kernels that a panel shows, so that it fits into 24 lines; `inspect` shows all."""
 
 
 class Watch:
@@ -99,13 +103,29 @@ def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
     grid.add_row("speed", "" if left is None else f"about {_time(left)} left", f"{speed:,.0f} rows/s")
     for row in measures(run.metrics.results()):
         grid.add_row(*row)
+    if run.task == CLASSIFICATION:
+        add_intervals(grid, model)
     grid.add_row("bytes", bar(model.nbytes / promised), f"{model.nbytes:,} of {promised:,}")
-    grid.add_row("kernel weights")
-    for name, weight in zip(kernel_names(model), model.kernel_weights_, strict=True):
+    weights = dict(zip(kernel_names(model), model.kernel_weights_.tolist(), strict=True))
+    grid.add_row("kernel weights", f"the heaviest of {len(weights)}" if len(weights) > HEAVIEST else "")
+    for name, weight in sorted(weights.items(), key=lambda one: -one[1])[:HEAVIEST]:
         grid.add_row(f"  {name}", bar(weight), f"{weight:.3f}")
     if run.stream.skipped.count:
         grid.add_row("skipped", "lines that cannot be read", f"{run.stream.skipped.count:,}")
     return Panel(grid, title=f"[bold]{type(model).__name__}[/] | {escape(title)}", title_align="left", width=78)
+
+
+def add_intervals(grid: Table, model: Any) -> None:
+    """What is proved about the rate of mistakes: rows of a table of three columns."""
+    proved = model.certificate()
+    grid.add_row("95 % interval", "of mistakes since the start", _interval(proved.mistake_rate))
+    if proved.recent_mistake_rate.rounds < proved.rounds:
+        recent = proved.recent_mistake_rate
+        grid.add_row("", f"in the last {recent.rounds:,} rows", _interval(recent))
+
+
+def _interval(rate: MistakeRate) -> str:
+    return f"{rate.low:.2%} to {rate.high:.2%}"
 
 
 def line(run: Run, speed: float, left: float | None) -> str:
@@ -135,12 +155,22 @@ def figures_of(model: Any) -> dict[str, Any]:
     return {
         "learner": type(model).__name__,
         "rows": done["rounds"],
-        **({"mistakes": done["mistakes"]} if hasattr(model, "classes_") else {}),
+        **(_mistakes_of(model) if hasattr(model, "classes_") else {}),
         "loss": done["cumulative_loss"],
         "features": model.n_features_in_,
         "budget": model.budget_,
         "bytes": model.nbytes,
         "promised_bytes": promised_bytes(model),
+    }
+
+
+def _mistakes_of(model: Any) -> dict[str, Any]:
+    proved = model.certificate()
+    whole, recent = proved.mistake_rate, proved.recent_mistake_rate
+    return {
+        "mistakes": whole.mistakes,
+        "mistake_rate_interval": [whole.low, whole.high],
+        "recent_mistake_rate_interval": [recent.low, recent.high],
     }
 
 
