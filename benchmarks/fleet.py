@@ -59,7 +59,8 @@ def feed(fleet, keys, X, y, block=10_000):
 
 def cost(rows, most_keys):
     print(
-        f"PocketClassifier 4KiB, {COLUMNS} columns, {rows:,} rows in blocks of 10,000; slot {new_fleet().slot_bytes} bytes"
+        f"PocketClassifier 4KiB, {COLUMNS} columns, {rows:,} rows in blocks of 10,000; "
+        f"slot {new_fleet().slot_bytes} bytes"
     )
     print("keys       rows of a key  threads  store            us/row   ratio to bare")
     for keys in (1, 1_000, most_keys):
@@ -85,7 +86,8 @@ def bytes_per_key(keys):
         some = np.arange(at, min(at + 10_000, keys))
         fleet.partial_fit(some, np.zeros((len(some), COLUMNS)), some % 2)
     print(
-        f"{keys:,} int keys: resident {(resident() - before) / keys:.0f} bytes per key, memory 4096, slot {fleet.slot_bytes}"
+        f"{keys:,} int keys: resident {(resident() - before) / keys:.0f} bytes per key, "
+        f"memory 4096, slot {fleet.slot_bytes}"
     )
 
 
@@ -125,7 +127,8 @@ def ways(rows, keys):
     print(f"  fleet                              {fleet_time:9.2f}  (1)")
     print(f"  from_bytes, learn, to_bytes        {bytes_time:9.2f}  ({bytes_time / fleet_time:.0f})")
     print(
-        f"  dict of River's adaptive trees     {river_time:9.2f}  ({river_time / fleet_time:.0f}), pickle {size:,.0f} bytes"
+        f"  dict of River's adaptive trees     {river_time:9.2f}  ({river_time / fleet_time:.0f}), "
+        f"pickle {size:,.0f} bytes"
     )
 
 
@@ -135,7 +138,8 @@ def stores(rows, keys):
     block = 10_000
     alone = bare(X, y)
     print(
-        f"{keys:,} keys, {rows:,} uniform rows, a durable commit every {block:,}; us/row, ratio to the bare learner {alone:.2f}"
+        f"{keys:,} keys, {rows:,} uniform rows, a durable commit every {block:,}; "
+        f"us/row, ratio to the bare learner {alone:.2f}"
     )
 
     def show(name, time_):
@@ -193,7 +197,8 @@ def cold(keys, rows_of_key=60):
     """Mistakes of new keys in their first rows, with and without a shared base."""
     rng = np.random.default_rng(0)
     print(
-        f"{keys:,} keys that come one after the other, {rows_of_key} rows each; mistakes in % in the first 5, 20 and all rows"
+        f"{keys:,} keys that come one after the other, {rows_of_key} rows each; "
+        "mistakes in % in the first 5, 20 and all rows"
     )
     for name, turn in (("alike", 0.0), ("a bit different", 0.3), ("two kinds", np.pi)):
         of = np.repeat(np.arange(keys), rows_of_key)
