@@ -763,7 +763,7 @@ class PyFleet : public PyLearner {
     }
 
     // Learns row r in slot slots[r]. With a base, the model in that slot first learns every row as well, and rows of
-    // which `born` says so begin with a copy of it.
+    // which `born` says so begin with a copy of it. Without threads, rows are only checked.
     int learn_dense(nb::handle slots, nb::handle X, nb::handle y, nb::handle weights, nb::handle scores,
                     std::size_t threads, std::int64_t base, nb::handle born) {
         const View x(X, false);
@@ -879,6 +879,7 @@ class PyFleet : public PyLearner {
         prepare(threads);
         return learn_with(rows, y, weights, scores, [&](const Lessons& lessons, double* out) {
             return run(rows, rows_of_slice, [&](const Rows& slice, std::size_t first) {
+                if (threads == 0) return;
                 if (shared) learn_base(slice, from(lessons, first), &all[first], &births[first], shared, aside.data());
                 each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
                     engine.learn(slice, from(lessons, first), out + first * engine.outputs(), &part);
