@@ -439,7 +439,8 @@ def test_pocket_classifier_when_units_and_levels_change(as_csr):
         X[:, 4] *= np.arange(2000) % 4 == 0
         X[1000:, 4] *= 1e5
         reference = compare_pockets(X, classes_of(X, y, 2), 2, "16KiB" if d == 5 else "48KiB", as_csr)
-        assert reference.restarts >= 4
+        # All but the one that wakes up: after 1,000 zeros its deviation grows faster than the evidence does.
+        assert reference.restarts == 4
 
 
 @pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
