@@ -35,6 +35,16 @@ void for_each_row(const Rows& rows, F&& f) {
         for_each_row<float>(rows, f);
 }
 
+// Counts numbers, and writes them if there is room.
+struct Counting {
+    double* out;
+    std::size_t& count;
+    void operator()(double number) const {
+        if (out) out[count] = number;
+        ++count;
+    }
+};
+
 // The status of the first row that cannot be learned, and its position.
 template <bool Missing, class U>
 Status check_rows(const Rows& rows, double limit, Fault& fault) {
@@ -88,12 +98,17 @@ class EngineOf final : public Engine {
     }
     std::size_t outputs() const override { return L::multiclass ? learner_.config().classes : 1; }
     bool is_regressor() const override { return L::task == Task::regression; }
-    void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots, Watch* watch) override {
+    bool tells_linear() const override { return L::tells_linear; }
+    void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots, Watch* watch,
+               double* linear) override {
         visit(rows, slots, [&](std::size_t r, const auto& row) {
             if (watch && watch->stopped()) return;
             const double weight = lessons.weights ? lessons.weights[r] : 1.0;
+            double* part = linear ? linear + r * outputs() : nullptr;
             if constexpr (L::task == Task::regression)
-                learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs());
+                learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs(), part);
+            else if constexpr (L::tells_linear)
+                learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs(), part);
             else if constexpr (L::multiclass)
                 learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs());
             else
@@ -124,13 +139,16 @@ class EngineOf final : public Engine {
     }
     std::size_t coefficients(std::size_t kernel, double* out) const override {
         std::size_t count = 0;
-        learner_.for_each_coefficient(kernel, [&](double a) {
-            if (out) out[count] = a;
-            ++count;
-        });
+        learner_.for_each_coefficient(kernel, Counting{out, count});
+        return count;
+    }
+    std::size_t evidence(double* out) const override {
+        std::size_t count = 0;
+        learner_.for_each_evidence(Counting{out, count});
         return count;
     }
     const Tally& tally() const override { return learner_.tally(); }
+    const Milestones& milestones() const override { return learner_.milestones(); }
     KernelReport report(std::size_t kernel) const override { return learner_.report(kernel); }
     bool frequencies(double* out) const override {
         if constexpr (has_frequencies<L>) {

@@ -23,6 +23,8 @@ inline constexpr Which every_learner[] = {
     {"m_omd_s", true},
     {"m_omd_h", false},
     {"m_omd_h", true},
+    {"shared_m_omd_h", false},
+    {"shared_m_omd_h", true},
     {"lkm_books", false},
     {"lkm_books", true},
     {"raker", false},

@@ -78,10 +78,12 @@ const KernelSpec gaussians[] = {
 const KernelSpec halving[] = {{Family::linear, 1.0},   {Family::gaussian, 4.0}, {Family::gaussian, 2.0},
                               {Family::gaussian, 1.0}, {Family::gaussian, 0.5}, {Family::gaussian, 0.25}};
 const char *const S = "m_omd_s", *const H = "m_omd_h", *const LKM = "lkm_books", *const R = "raker",
-                  *const MC = "multiclass_m_omd_s", *const P = "pocket_classifier", *const PR = "pocket_regressor";
+                  *const MC = "multiclass_m_omd_s", *const SH = "shared_m_omd_h", *const P = "pocket_classifier", *const PR = "pocket_regressor";
 
 bool is(const Which& which, const char* name) { return std::strcmp(which.name, name) == 0; }
-bool is_mirror_descent(const Which& which) { return is(which, S) || is(which, H) || is(which, MC); }
+bool is_mirror_descent(const Which& which) {
+    return is(which, S) || is(which, H) || is(which, SH) || is(which, MC);
+}
 bool is_pocket(const Which& which) { return is(which, P) || is(which, PR); }
 bool can_store_halves(const Which& which) { return !which.doubles && !is(which, R) && !is_pocket(which); }
 
@@ -170,7 +172,7 @@ TEST(learners_allocate_nothing) {
         const Tally& tally = made->tally();
         CHECK_EQUAL(tally.rounds, rounds);
         if (is_mirror_descent(which)) CHECK(tally.proxies > 10 && tally.removals > 10);
-        if (is(which, H)) CHECK(tally.overflowed > 3);
+        if (is(which, H) || is(which, SH)) CHECK(tally.overflowed > 3);
         if (is(which, LKM)) CHECK(tally.additions == 12);
     }
 }
@@ -393,7 +395,7 @@ TEST(learners_with_halves_learn_rounded_rows) {
 
 TEST(learners_stay_in_bounds) {
     for (const Which& which : every_learner)
-        for (Removal removal : {Removal::half, Removal::restart})
+        for (Removal removal : {Removal::half, Removal::restart, Removal::eager})
             for (std::size_t budget : {std::size_t(2), std::size_t(3), std::size_t(17)})
                 for (std::size_t K : {std::size_t(1), std::size_t(4)}) {
                     Config c = config(which);
@@ -412,7 +414,9 @@ TEST(learners_stay_in_bounds) {
                             CHECK(report.stored <= (is_pocket(which) ? padded<float>(budget) : budget));
                             if (is_mirror_descent(which)) {
                                 CHECK(report.norm <= c.norm_bound * (1.0 + 1e-12));
-                                const std::size_t dropped = removal == Removal::half ? budget / 2 : budget;
+                                const bool all = removal == Removal::restart && !is(which, SH);
+                                const std::size_t dropped = all ? budget : budget / 2;
+                                if (removal == Removal::eager || is(which, SH)) CHECK(report.stored < budget);
                                 CHECK_EQUAL(report.stored, report.additions - dropped * report.removals);
                             }
                             total += report.weight;
@@ -804,7 +808,7 @@ Status checked_in(const Which& which, Change&& change) {
 
 TEST(learners_check_their_parameters) {
     const double nan = std::nan(""), inf = HUGE_VAL;
-    for (const char* name : {S, H, LKM, R, MC}) {
+    for (const char* name : {S, H, SH, LKM, R, MC}) {
         CHECK(checked(name, [](Config&) {}) == Status::ok);
         CHECK(checked(name, [](Config& c) { c.features = 0; }) == Status::features_out_of_range);
         CHECK(checked(name, [](Config& c) { c.features = 1000001; }) == Status::features_out_of_range);
@@ -825,7 +829,7 @@ TEST(learners_check_their_parameters) {
     CHECK(checked(MC, [](Config& c) { c.classes = 10000; }) == Status::ok);
     CHECK(checked(MC, [](Config& c) { c.loss = Loss::hinge; }) == Status::loss_not_smooth);
     CHECK(checked(MC, [](Config& c) { c.loss = Loss::smooth_hinge; }) == Status::loss_not_logistic);
-    for (const char* name : {S, H, MC}) {
+    for (const char* name : {S, H, SH, MC}) {
         CHECK(checked(name, [](Config& c) { c.budget = 1; }) == Status::budget_too_small);
         for (double bad : {0.0, -1.0, nan, inf}) {
             CHECK(checked(name, [=](Config& c) { c.step = bad; }) == Status::step_not_positive);

@@ -28,9 +28,19 @@ from pocketkernel.learners.multiclass_m_omd_s import MulticlassMOMDS
 from pocketkernel.learners.pocket_classifier import PocketClassifier
 from pocketkernel.learners.pocket_regressor import PocketRegressor
 from pocketkernel.learners.raker import Raker
+from pocketkernel.learners.shared_m_omd_h import SharedMOMDH
 from pocketkernel.model_file import Contents, ModelFileError
 
-__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", "PocketRegressor", "Raker"]
+__all__ = [
+    "MOMDH",
+    "MOMDS",
+    "LKMBooks",
+    "MulticlassMOMDS",
+    "PocketClassifier",
+    "PocketRegressor",
+    "Raker",
+    "SharedMOMDH",
+]
 
 
 def restored(contents: Contents) -> tuple[OnlineLearner, dict[str, Any]]:

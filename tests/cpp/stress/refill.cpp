@@ -100,6 +100,7 @@ constexpr Learner learners[] = {
     {"m_omd_s", 2, pk::Storage::float16},
     {"m_omd_s", 2, pk::Storage::bfloat16},
     {"m_omd_h", 2, pk::Storage::full},
+    {"shared_m_omd_h", 2, pk::Storage::full},
     {"lkm_books", 2, pk::Storage::full},
     {"raker", 2, pk::Storage::full},
     {"multiclass_m_omd_s", 3, pk::Storage::full},

@@ -195,12 +195,12 @@ def conditions_table(study: RegretStudy) -> Table:
 def said(study: RegretStudy) -> str:
     """What the numbers come to, in a sentence or two."""
     if study.bound is None:
-        return "No theorem of the paper gives a bound for this learner."
+        return "No bound on the regret of this learner is proved."
     failing = sum(not one.met for one in study.conditions)
     value, own = float(study.bound[-1]), float(study.curve.own_loss[-1])
     worth = "which is informative" if value < own else "which is not informative: it is above the own loss"
-    conditions = f"Conditions of the theorem that fail: {failing}" if failing else "All conditions of the theorem hold"
-    return f"{conditions}. The bound for the counts of this run is {value:,.0f}, {worth}."
+    conditions = f"Conditions of the theorem that fail: {failing}. " if failing else ""
+    return f"{conditions}The bound for the counts of this run is {value:,.0f}, {worth}."
 
 
 def _yes(so: bool) -> str:
