@@ -131,7 +131,8 @@ class EngineOf final : public Engine {
         if constexpr (!L::multiclass) {
             Workspace<T>& work = learner_.workspace();
             for_each_row(rows, [&](std::size_t, const auto& row) {
-                (void)learner_.score(work.query.read(row), work);
+                double mixed;
+                score_query(work.query.read(row), work, &mixed);
                 for (std::size_t i = 0; i < learner_.config().kernel_count; ++i)
                     *scores++ = learner_.kernel_score(work, i);
             });
@@ -200,11 +201,16 @@ class EngineOf final : public Engine {
         visit(rows, slots, [&](std::size_t r, const auto& row) {
             if constexpr (L::reads_rows)
                 learner_.score(row, work, scores + r * outputs());
-            else if constexpr (L::multiclass)
-                learner_.score(work.query.read(row), work, scores + r * outputs());
             else
-                scores[r] = learner_.score(work.query.read(row), work);
+                score_query(work.query.read(row), work, scores + r * outputs());
         });
+    }
+    // Not inlined: rows of either type share it.
+    [[gnu::noinline]] void score_query(const Query<T>& x, Workspace<T>& work, double* scores) const {
+        if constexpr (L::multiclass)
+            learner_.score(x, work, scores);
+        else
+            *scores = learner_.score(x, work);
     }
 
     L& learner_;

@@ -9,19 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import log_softmax
 
-from pocketkernel import (
-    MOMDH,
-    MOMDS,
-    Gaussian,
-    Laplacian,
-    Linear,
-    LKMBooks,
-    MulticlassMOMDS,
-    PocketClassifier,
-    Polynomial,
-    Raker,
-    SharedMOMDH,
-)
+from pocketkernel.kernels import Gaussian, Laplacian, Linear, Polynomial
+from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker, SharedMOMDH
 from pocketkernel.losses import LOSSES
 
 always = settings(deadline=None, derandomize=True, max_examples=120)

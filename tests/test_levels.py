@@ -7,24 +7,18 @@ import pytest
 from scipy import sparse
 
 import streams
-from pocketkernel import (
-    MOMDH,
-    MOMDS,
+from pocketkernel import _core
+from pocketkernel.kernels import (
     Gaussian,
     Laplacian,
     Linear,
-    LKMBooks,
     Matern32,
     Matern52,
-    MulticlassMOMDS,
-    PocketClassifier,
     Polynomial,
-    Raker,
     RationalQuadratic,
-    SharedMOMDH,
-    _core,
     gaussians,
 )
+from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker, SharedMOMDH
 
 MIXED = (
     *(Gaussian(1.0), Laplacian(2.0), Polynomial(3), Gaussian(0.5), Gaussian(0.3), Linear(), Laplacian(0.5)),

@@ -6,23 +6,18 @@ from scipy import sparse
 
 import oracle
 import streams
-from pocketkernel import (
-    MOMDH,
-    MOMDS,
+from pocketkernel.kernels import (
     Gaussian,
     Laplacian,
     Linear,
-    LKMBooks,
     Matern32,
     Matern52,
-    MulticlassMOMDS,
-    PocketClassifier,
     Polynomial,
-    Raker,
     RationalQuadratic,
     SharedMOMDH,
     gaussians,
 )
+from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
 
 PAPER = gaussians([0.25, 1, 4, 16, 64])
 MIXED = (

@@ -56,9 +56,9 @@ class MulticlassMOMDS : public SharedBuffer<T, 0> {
         if (Watch::present && this->will_remove(others)) this->begin_long_row();
         this->record(best != y, weight * (logarithm(total) + (F[best] - F[y])));
         charge();
-        double linear = 0.0;
-        for (std::size_t c = 0; c < C_; ++c) linear += g_[c] * F[c];
-        this->move(x, g_, others, linear);
+        double product = 0.0;
+        for (std::size_t c = 0; c < C_; ++c) product += g_[c] * F[c];
+        this->move(x, g_, others, product);
     }
 
   private:

@@ -12,6 +12,7 @@ from pocketkernel.cli.watch import bar, figures_of, three_columns
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label
+from pocketkernel.learners import budget_name
 from pocketkernel.report import Chart, Series, write_picture
 
 
@@ -68,7 +69,7 @@ def facts(model: Any, pipeline: Pipeline | None, file: Path) -> dict[str, Any]:
         "version": model_file.LIBRARY_VERSION,
         **figures_of(model),
         "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
-        "budget_counts": "rows" if model._budget_name == "budget" else "frequencies",
+        "budget_counts": "rows" if budget_name(model) == "budget" else "frequencies",
         "kernels": kernels,
         "diagnostics": {name: _plain(value) for name, value in done.items()},
         "labels": [plain_label(label) for label in getattr(model, "classes_", [])],

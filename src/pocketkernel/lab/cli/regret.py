@@ -27,6 +27,7 @@ from pocketkernel.lab.experiments.writing import plain
 from pocketkernel.lab.report import Cell, Column, Table, write_report
 from pocketkernel.lab.theory import RegretStudy, study_regret
 from pocketkernel.lab.theory.study import LANDMARKS
+from pocketkernel.learners import is_multiclass
 from pocketkernel.report import Chart, Series
 
 ROWS = 5000
@@ -77,7 +78,7 @@ def regret(
     """
     began = time.perf_counter()
     made = make_learner(learner, learning.parameters(learner))
-    if made._multiclass:
+    if is_multiclass(made):
         raise UsageError(f"{type(made).__name__} is a multiclass learner: use momds, momdh, lkmbooks or raker.")
     if type(made).__name__ == "LKMBooks" and made.horizon is None:
         made.set_params(horizon=rows)
