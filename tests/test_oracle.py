@@ -14,10 +14,9 @@ from pocketkernel.kernels import (
     Matern52,
     Polynomial,
     RationalQuadratic,
-    SharedMOMDH,
     gaussians,
 )
-from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
+from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker, SharedMOMDH
 
 PAPER = gaussians([0.25, 1, 4, 16, 64])
 MIXED = (
