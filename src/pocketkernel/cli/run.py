@@ -17,7 +17,7 @@ from pocketkernel.evaluate import Job, Record, Run, run_job
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label
-from pocketkernel.stream.files import STDIN, SUFFIXES
+from pocketkernel.stream.files import ENDINGS, STDIN, SUFFIXES
 
 REPORT = "report.html"
 BLOCK = 4096
@@ -125,7 +125,7 @@ def default_folder(files: tuple[str, ...]) -> str:
     if files[0] == STDIN:
         return "stdin.run"
     name = Path(files[0]).name
-    for ending in (".gz", ".bz2", ".xz", *(suffix for some in SUFFIXES.values() for suffix in some)):
+    for ending in (*ENDINGS, *(suffix for some in SUFFIXES.values() for suffix in some)):
         name = name.removesuffix(ending)
     return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in name) + ".run"
 
