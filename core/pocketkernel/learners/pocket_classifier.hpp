@@ -145,6 +145,10 @@ class PocketClassifier : public Learner<T> {
         if (owners() > 1 && rounds >= course_->next_review) review(rounds);
     }
 
+    void forget_lags() {
+        if (has_lags()) lags_.forget();
+    }
+
     // An expert's weight is its share in the mixture's norm.
     KernelReport report(std::size_t i) const {
         double total = 0.0;

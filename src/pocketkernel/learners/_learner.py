@@ -84,6 +84,8 @@ class OnlineLearner(Parameters):
             self._check_same(classes)
         scores = self._room_for_scores(X.shape[0])
         self._call(X, scores, self._coded(y), weights)
+        if restart:
+            self._core.forget_lags()  # rows that are predicted after a fit need not follow it
         return scores
 
     def _build(self, X: Array, classes: int, restart: bool) -> None:
