@@ -10,13 +10,15 @@ from cyclopts import Group, Parameter
 from pocketkernel._text import plain
 from pocketkernel.cli.errors import describe
 from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
+from pocketkernel.cli.schema import show_schema
 from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.cli.watch import Watch, figures_of, panel
 from pocketkernel.evaluate import Job, Record, Run, run_job
+from pocketkernel.evaluate.job import learner_class
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.recorder import kernel_names
-from pocketkernel.evaluate.run import plain_label
+from pocketkernel.evaluate.run import plain_label, schema_of
 from pocketkernel.stream.files import ENDINGS, STDIN, SUFFIXES
 
 REPORT = "report.html"
@@ -78,7 +80,7 @@ def run(
         source_of(files),
         learner,
         learning.parameters(learner),
-        reading.options(),
+        reading.options(takes_missing=learner_class(learner)._takes_missing),
         None if scale == "none" else scale,
         permute,
         rows,
@@ -90,6 +92,12 @@ def run(
         raise ModuleNotFoundError("--report needs jinja2: pip install 'pocketkernel[report]'.", name="jinja2")
     console = err()
     began = perf_counter()
+
+    def begun(run: Run) -> None:
+        if run.progress is None and run.stream.inferred is not None and not json:
+            show_schema(console, run.stream)
+        watch.begun(run)
+
     with Watch(console, job.name) as watch:
         done = run_job(
             job,
@@ -98,7 +106,7 @@ def run(
             force=force,
             record_format=record_format or ("parquet" if find_spec("pyarrow") else "csv"),
             command=command_of(files, learner, learning, reading, scale=scale, permute=permute, rows=rows, block=block),
-            begun=watch.begun,
+            begun=begun,
             step=watch.step,
             finished=(lambda _: _write_report(folder, job.name)) if with_report else None,
         )
@@ -148,7 +156,9 @@ def _show(done: Run, name: str, speed: float, files: str) -> None:
     console, skipped = out_console(), done.stream.skipped
     console.print(panel(done, name, speed, None))
     if skipped.count:
-        console.print(f"{skipped.count:,} lines could not be read and were skipped:")
+        rows = done.progress.rows if done.progress else 0
+        share = skipped.count / (skipped.count + rows)
+        console.print(f"{skipped.count:,} lines could not be read and were skipped ({share:.1%} of all):")
         for fault in skipped.reports:
             console.print(f"  {describe(fault)}", markup=False)
     console.print(plain(files), markup=False)
@@ -169,5 +179,6 @@ def results(done: Run) -> dict[str, Any]:
             for kernel, weight in zip(kernel_names(model), model.kernel_weights_.tolist(), strict=True)
         ],
         "skipped": done.stream.skipped.count,
+        "schema": schema_of(done.stream),
         "resumed_at": done.resumed_at,
     }

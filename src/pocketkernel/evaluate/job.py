@@ -131,6 +131,8 @@ class Job:
             source = cast(BinaryIO, getattr(standard_input(), "raw", sys.stdin.buffer))
         most = self.rows if self.permute is None else None  # of permuted rows, those are the first that come out
         stream = open_stream(source, block=self.block, rows=most, **self.reading)
+        if not self.reading.get("strict", True) and self.permute is None:
+            stream.adopt_classes()
         scaler = None if self.scale is None else SCALERS[self.scale]()
         return Run(
             stream,

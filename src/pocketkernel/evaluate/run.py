@@ -19,6 +19,9 @@ from pocketkernel.evaluate.settings import settings_of
 from pocketkernel.stream import Block, Scaler, Stream, gather, permutation
 from pocketkernel.stream.errors import StreamError
 
+SCHEMA_COLUMNS = 1000
+"""Most columns of a table that a record describes."""
+
 
 class RunError(ValueError):
     """A folder that contains something other than this run, or a checkpoint that cannot be used."""
@@ -56,6 +59,8 @@ class Run:
     def _learn(self, blocks: Iterator[Block]) -> Iterator[Progress]:
         first = next(blocks, None)
         if first is None:
+            if self.progress is None and self.stream.skipped.reports:
+                raise self.stream.skipped.reports[0]
             if self.progress is None:
                 raise StreamError("at least one row", "none", file=self.stream.name)
             return
@@ -71,7 +76,7 @@ class Run:
 
     def pipeline(self) -> Pipeline:
         """How rows have been encoded and scaled so far."""
-        reading = {name: value for name, value in self._reading.items() if name in READING}
+        reading = {name: value for name, value in self._reading.items() if name in READING} | self.stream.dialect
         encoding = None if self.stream.encoding is None else self.stream.encoding.to_dict()
         return Pipeline(self.stream.n_features, encoding, self.scaler, {**reading, "format": self.stream.format})
 
@@ -91,6 +96,7 @@ class Run:
             "format": self.stream.format,
             "skipped": {"rows": skipped.count, "first": [str(report) for report in skipped.reports]},
             "resumed_at": self.resumed_at,
+            "schema": schema_of(self.stream),
             **more,
         }
         return Record(settings_of(self.model, **more), self.recorder.curve())
@@ -113,6 +119,8 @@ class Run:
         whole = gather(self.stream.blocks())
         order = permutation(len(whole), self._permute)
         self.total = len(order) if self._rows is None else min(self._rows, len(order))
+        if self.classes is None and whole.y is not None:
+            self.classes = np.unique(whole.y)
         for at in range(start, len(order), self.stream.block):
             yield whole.take(order[at : at + self.stream.block])
 
@@ -164,6 +172,12 @@ class Run:
                 f"{type(self.model).__name__} needs the number of rows of a pipe in advance: give horizon=N, or rows=N."
             )
         self.model.horizon = self.total
+
+
+def schema_of(stream: Stream) -> list[dict[str, Any]] | None:
+    """What was inferred of the columns of a table, in plain values."""
+    inferred = stream.inferred
+    return None if inferred is None else [column.to_dict() for column in inferred.columns[:SCHEMA_COLUMNS]]
 
 
 def plain_label(label: Any) -> str:

@@ -81,7 +81,7 @@ class Encoding:
         categorical: Iterable[str | int] | Literal["auto"],
         missing: Missing,
         max_categories: int,
-        hash_width: int,
+        hash_width: int | None,
     ) -> "Encoding":
         """Decide what becomes of each column, as the options say."""
         names = schema.names
@@ -92,7 +92,7 @@ class Encoding:
         kept = [name for name in names if name not in dropped and name != target]
         flag = missing == "mean"
         features = [
-            Feature(name, "category", places=max_categories, spare=hash_width, flag=flag)
+            Feature(name, "category", places=max_categories, spare=hash_width or 0, flag=flag)
             if name in by_name or (categorical == "auto" and not numeric[name])
             else Feature(name, flag=flag)
             for name in kept

@@ -28,7 +28,7 @@ def open_stream(
     drop: Iterable[str | int] = (),
     categorical: Iterable[str | int] | Literal["auto"] = (),
     max_categories: int = 32,
-    hash_width: int = 0,
+    hash_width: int | None = None,
     missing: Missing | None = None,
     on_error: OnError | None = None,
     block: int = 1000,
@@ -75,9 +75,10 @@ def open_stream(
         Number of categories of a column that are one-hot encoded, in order of appearance. A categorical column always
         has this number of columns in the encoded row; with strict=False it has as many as the first rows have
         categories, up to this number. At most 65,536; an encoded row has at most 1,000,000 columns.
-    hash_width : int, default=0
+    hash_width : int, default=None
         Number of further columns, at most 65,536, for the other categories, chosen by a hash of the category's text. 0:
-        the other categories share the columns of the first ones. `encoding.hashed` counts the rows.
+        the other categories share the columns of the first ones. None: 0 if strict, otherwise 16 for columns that have
+        or may have more than max_categories categories. `encoding.hashed` counts the rows.
     missing : {"error", "mean", "keep"}, default=None
         How to handle missing values. "mean": use the mean of the earlier rows of that column (0 if there are none; no
         category for categorical columns), and add an indicator column for every column. "keep": NaN, for learners that
@@ -151,7 +152,8 @@ def open_stream(
     skipped = Skipped(on_error)
     if format == "libsvm":
         is_named = label is not None and label is not False  # 0 == False, but it is a column
-        if is_named or columns or dropped or categorical or missing == "mean" or encoding or any(named.values()):
+        odd = categorical or encoding or any(named.values()) or (strict and missing == "mean")
+        if is_named or columns or dropped or odd:
             raise ValueError(
                 "LIBSVM text has no named columns: leave label, columns, drop, categorical, missing and encoding alone."
             )
@@ -164,6 +166,7 @@ def open_stream(
             block=block,
             dtype=dtype,
             most=rows,
+            look=not strict,
         )
 
     given = None if encoding is None else Encoding.from_dict(encoding, frozen=not learn)
@@ -204,6 +207,7 @@ def open_stream(
         _files=files,
         _pieces=tables.pieces,
         inferred=inferred,
+        seen=[] if inferred is None else inferred.labels,
         dialect=tables.dialect,
     )
 

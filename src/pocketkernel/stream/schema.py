@@ -85,7 +85,7 @@ def plan(
     id: str | int | None,
     missing: Missing,
     max_categories: int,
-    hash_width: int,
+    hash_width: int | None,
 ) -> tuple[Encoding, Inferred]:
     """Decide what becomes of each column: as the options say, otherwise as it looks."""
     names = list(sample.texts)
@@ -154,15 +154,16 @@ def _likely_label(names: list[str], guesses: dict[str, Guess]) -> str:
     return names[-1] if names[-1] in few or not few else few[-1]
 
 
-def _feature(guess: Guess, whole: bool, most: int, hash_width: int, flags: bool) -> Feature:
+def _feature(guess: Guess, whole: bool, most: int, hash_width: int | None, flags: bool) -> Feature:
     flag = flags and guess.missing >= FLAGGED
     kind: Kind = guess.role  # type: ignore[assignment]
     if kind == "category":
         levels = len(guess.levels)
         if levels <= most and guess.saturated(whole):
-            return Feature(guess.name, kind, places=max(1, levels), spare=hash_width, flag=flag)
+            return Feature(guess.name, kind, places=max(1, levels), spare=hash_width or 0, flag=flag)
         places = min(max(FEWEST_PLACES, 2 * levels), most)
-        return Feature(guess.name, kind, places=places, spare=hash_width or (SPARE if places == most else 0), flag=flag)
+        spare = (SPARE if places == most else 0) if hash_width is None else hash_width
+        return Feature(guess.name, kind, places=places, spare=spare, flag=flag)
     parts = dates.parts_of(guess.style, list(guess.levels)) if kind == "date" else []
     style = guess.style if kind in ("decimal", "date") else ""
     return Feature(guess.name, kind, style=style, parts=parts, flag=flag)
@@ -189,7 +190,7 @@ def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: boo
 
 def _encoded(feature: Feature, guess: Guess) -> str:
     if feature.kind == "category":
-        text = f"{len(guess.levels)} levels in {feature.width} columns"
+        text = f"{_plural(len(guess.levels), 'level')} in {_plural(feature.width, 'column')}"
         return text + (f", of which {feature.spare} are shared" if feature.spare else "")
     if feature.kind == "date":
         return f"{', '.join(feature.parts)} ({feature.style})"
@@ -205,6 +206,10 @@ def _hints(looks: Guess | None, is_number: bool) -> list[str]:
         f"the label {looks.name!r} is a number with {len(looks.levels):,} different values: if it is a quantity, not a "
         "class, add --task regression"
     ]
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def short(text: str) -> str:

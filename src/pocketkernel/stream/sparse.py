@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import numpy.typing as npt
 
 from pocketkernel.stream.block import Piece
 from pocketkernel.stream.errors import Skipped, StreamError
-from pocketkernel.stream.files import Files
+from pocketkernel.stream.files import Files, find
 from pocketkernel.stream.labels import as_labels, expected_label, rows_until
 from pocketkernel.stream.libsvm import ROWS, Libsvm, width_of
 from pocketkernel.stream.stream import Stream
+from pocketkernel.stream.table import INFERRED
 
 
 def open_libsvm(
@@ -26,6 +28,7 @@ def open_libsvm(
     block: int,
     dtype: npt.DTypeLike,
     most: int | None,
+    look: bool,
 ) -> Stream:
     """LIBSVM text as a stream of sparse rows."""
     early: list[Piece] = []
@@ -33,7 +36,7 @@ def open_libsvm(
     if files.kept is not None:
         reader = Libsvm(files.kept, skipped, width, dtype)
         rows = reader.pieces()
-        if width is None:
+        if width is None or look:
             first = block if most is None else min(block, most)
             while room := first - sum(map(len, early)):
                 reader.most = min(room, ROWS)
@@ -41,7 +44,7 @@ def open_libsvm(
                     break
                 early.append(piece)
             reader.most = ROWS
-            width = reader.width = max((piece.X.shape[1] for piece in early), default=0)
+            width = reader.width = width or max((piece.X.shape[1] for piece in early), default=0)
             for piece in early:
                 piece.X.resize((len(piece), width))
     elif width is None:
@@ -54,13 +57,21 @@ def open_libsvm(
         for opened in files.open_each():
             again = rows if reader is not None else Libsvm(opened, stream.skipped, width, dtype).pieces()
             for found in chain(early, again):
-                piece = _labelled(found, classes if labels else None, stream.skipped, left)
+                piece = _labelled(found, stream.classes if labels else None, stream.skipped, left)
                 yield piece if labels else replace(piece, y=None)
                 left = None if left is None else left - len(piece)
                 if left == 0:
                     return
 
-    return Stream("libsvm", width, None, classes, skipped, None, block, _files=files, _pieces=pieces)
+    first_rows = early if files.kept is not None or not look else _first_rows(files.paths[0])
+    seen = [label for piece in first_rows if piece.y is not None for label in piece.y.tolist()]
+    return Stream("libsvm", width, None, classes, skipped, None, block, _files=files, _pieces=pieces, seen=seen)
+
+
+def _first_rows(path: Path) -> Iterator[Piece]:
+    """Some rows of a file, in which most labels occur; lines that cannot be read are left out."""
+    for opened in find(path).open_each():
+        yield from islice(Libsvm(opened, Skipped("skip"), None).pieces(), INFERRED // ROWS + 1)
 
 
 def _labelled(piece: Piece, classes: list[Any] | None, skipped: Skipped, most: int | None) -> Piece:

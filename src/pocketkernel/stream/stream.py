@@ -11,7 +11,7 @@ from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.errors import Skipped
 from pocketkernel.stream.files import Files
 from pocketkernel.stream.labels import plain_classes
-from pocketkernel.stream.schema import Inferred
+from pocketkernel.stream.schema import MANY_VALUES, MOST_CLASSES, Inferred
 from pocketkernel.stream.values import POINT, to_numbers
 
 
@@ -35,6 +35,8 @@ class Stream:
         How the columns of a table are encoded so far; save `encoding.to_dict()` to read other files in the same way.
     inferred : Inferred or None
         What was inferred of the columns, if it was.
+    seen : list
+        Labels among the rows that were looked at, if any were.
     dialect : dict
         Delimiter and header of a text table, as they were found.
     """
@@ -49,6 +51,7 @@ class Stream:
     _files: Files = field(repr=False)
     _pieces: "Callable[[Stream], Iterator[Piece]]" = field(repr=False)
     inferred: Inferred | None = field(default=None, repr=False)
+    seen: list[Any] = field(default_factory=list, repr=False)
     dialect: dict[str, Any] = field(default_factory=dict, repr=False)
     _at_first: Encoding | None = field(default=None, init=False, repr=False)
 
@@ -90,14 +93,22 @@ class Stream:
 
     def adopt_classes(self) -> None:
         """Take the labels among the rows that were looked at for all labels: rows with others will be left out."""
-        if self.encoding is None or self.inferred is None or self.encoding.classes is not None:
+        if self.classes is not None or len(set(self.seen)) < 2:
             return
-        labels: list[Any] = self.inferred.labels
-        if self.encoding.label_is_number:
-            numbers = np.unique(to_numbers(labels, self.encoding.label_decimal or POINT)[0])
-            labels = plain_classes(numbers[~np.isnan(numbers)].tolist()) if len(numbers) > 1 else []
-        if len(labels) > 1:
-            self.classes = self.encoding.classes = sorted(labels)
+        labels: list[Any] = list(self.seen)
+        if self.encoding is None or self.encoding.label_is_number:
+            numbers = labels if self.encoding is None else to_numbers(labels, self.encoding.label_decimal or POINT)[0]
+            labels = plain_classes(np.unique(np.asarray(numbers)[~np.isnan(numbers)]).tolist())
+            whole = all(isinstance(label, int) for label in labels)
+            if len(labels) > (MOST_CLASSES if whole else MANY_VALUES):
+                name = f" {self.encoding.label!r}" if self.encoding is not None else ""
+                raise ValueError(
+                    f"the label{name} is a number with {len(labels):,} different values among the first rows, too many "
+                    "for classes: give task=regression to predict a quantity, or classes= with all classes."
+                )
+        self.classes = sorted(labels)
+        if self.encoding is not None:
+            self.encoding.classes = self.classes
             self.__post_init__()
 
     def __iter__(self) -> Iterator[Block]:
