@@ -73,7 +73,8 @@ class Reading:
         Column names of a table without a header, or the keys to read from JSON lines (by default those of most of the
         first lines).
     max_categories
-        Most categories per column that are one-hot encoded; at most 65,536. With --strict, each column has this number.
+        Most categories per column that are one-hot encoded, by default 32; at most 65,536. With --strict, each column
+        has this number.
     hash_width
         Number of columns that further categories share by hashing, at most 65,536; with 0 they share the columns of the
         first categories. By default 16 if there are more categories than --max-categories.
@@ -103,7 +104,7 @@ class Reading:
     date: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
     id: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
     columns: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
-    max_categories: Annotated[int, Parameter(validator=at_least(1))] = 32
+    max_categories: Annotated[int | None, Parameter(validator=at_least(1))] = None
     hash_width: Annotated[int | None, Parameter(validator=at_least(0))] = None
     missing: Literal["error", "mean", "keep"] | None = None
     on_error: Literal["raise", "skip"] | None = None
@@ -124,7 +125,7 @@ class Reading:
             "classes": parts(self.classes) or None,
             "drop": columns(self.drop) or None,
             "categorical": "auto" if categorical == ["auto"] else categorical or None,
-            "max_categories": None if self.max_categories == 32 else self.max_categories,
+            "max_categories": self.max_categories,
             "hash_width": self.hash_width,
             "columns": parts(self.columns) or None,
             "missing": self.missing or (None if self.strict or takes_missing else "mean"),

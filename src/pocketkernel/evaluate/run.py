@@ -126,19 +126,30 @@ class Run:
 
     def _row_and_label(self, block: Block) -> tuple[Any, npt.NDArray[Any]]:
         assert block.y is not None and self.classes is not None
-        known = np.isin(block.y, self.classes) if self.stream.classes is None else np.True_  # else it was checked there
-        if not known.all():
-            new, shown = block.y[np.argmin(known)], ", ".join(map(plain_label, self.classes))
-            where = f", row {int(np.argmin(known)) + 1} from there" if block.line else ""
-            raise StreamError(
-                f"one of the classes {shown}, which the first {self.stream.block:,} rows have (give all by classes=)",
-                plain_label(new) + where,
-                file=block.file,
-                line=block.line,
-            )
+        if self.stream.classes is None:  # else it was checked there
+            block = self._known(block, np.isin(block.y, self.classes))
+        assert block.y is not None
         if self.scaler is None:
             return block.X, block.y
         return self.scaler.transform_then_learn(ready(block, self.scaler)), block.y
+
+    def _known(self, block: Block, known: npt.NDArray[np.bool_]) -> Block:
+        """The rows with known labels; others are reported, and left out of a pipe."""
+        assert block.y is not None and self.classes is not None
+        if known.all():
+            return block
+        shown = ", ".join(map(plain_label, self.classes))
+        for row in np.flatnonzero(~known).tolist():
+            error = StreamError(
+                f"one of the classes {shown}, which the first {self.stream.block:,} rows have (give all by classes=)",
+                plain_label(block.y[row]) + (f", row {row + 1} from there" if block.line else ""),
+                file=block.file,
+                line=block.line,
+            )
+            if self._count is not None:  # a file, whose rows a resumed run must count in the same way
+                raise error
+            self.stream.skipped.report(error)
+        return block.take(np.flatnonzero(known))
 
     def _found(self, first: Block) -> npt.NDArray[Any]:
         if first.y is None:

@@ -20,6 +20,7 @@ from pocketkernel.stream.values import COMMA, POINT, Texts, to_numbers
 ROWS = 4096
 NUMBERS = 1 << 19  # most numbers that are read in one go, but for a few rows
 FEWEST_ROWS = 8
+HEADER_COLUMNS = 1000  # that are looked at to tell whether the first record has names
 
 
 class Delimited:
@@ -153,14 +154,13 @@ class Delimited:
             return columns is None and not any(map(_is_number, first))
         if wanted:
             return bool(set(wanted) & set(first))
-        text, start = self.text, self._after_first
-        below = _Page("t" * len(first), LINES).read(text, self.delimiter, start)
+        page = _Page("t" * min(len(first), HEADER_COLUMNS) + "-" * (len(first) - HEADER_COLUMNS), LINES)
+        below = page.read(self.text, self.delimiter, self._after_first)
         if below.fault == "fields" and below.rows == 0 and below.detail == len(first) + 1:
             return True  # as R writes row names: without a name of their own
-        page = _Page("t" * len(first), LINES)
-        rows = page.read(text, self.delimiter, start).rows
-        values = [self._texts(page.spans[:rows, k], {}) for k in range(len(first))]
-        numeric = [rows > 0 and not to_numbers(column, POINT)[1] and any(column) for column in values]
+        first = first[:HEADER_COLUMNS]
+        values = [self._texts(page.spans[: below.rows, k], {}) for k in range(len(first))]
+        numeric = [below.rows > 0 and not to_numbers(column, POINT)[1] and any(column) for column in values]
         return is_header(first, values, numeric, [bool(_is_number(field)) for field in first])
 
     def _named(self, first: list[str]) -> list[str]:

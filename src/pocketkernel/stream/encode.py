@@ -30,6 +30,7 @@ from pocketkernel.stream.values import DECIMALS, Floats, Texts, is_missing, to_n
 
 Missing = Literal["error", "mean", "keep"]
 MISSING = "a value (or missing='mean')"
+MAX_CATEGORIES = 32
 WIDEST = 1_000_000  # as the core has it
 VERSION = 2  # of an encoding that is written down
 Bad = dict[int, tuple[int, str, str]]  # by row: place of the first column that is wrong, -1 for the label; what is
@@ -80,7 +81,7 @@ class Encoding:
         drop: Iterable[str | int],
         categorical: Iterable[str | int] | Literal["auto"],
         missing: Missing,
-        max_categories: int,
+        max_categories: int | None,
         hash_width: int | None,
     ) -> "Encoding":
         """Decide what becomes of each column, as the options say."""
@@ -92,7 +93,7 @@ class Encoding:
         kept = [name for name in names if name not in dropped and name != target]
         flag = missing == "mean"
         features = [
-            Feature(name, "category", places=max_categories, spare=hash_width or 0, flag=flag)
+            Feature(name, "category", places=max_categories or MAX_CATEGORIES, spare=hash_width or 0, flag=flag)
             if name in by_name or (categorical == "auto" and not numeric[name])
             else Feature(name, flag=flag)
             for name in kept

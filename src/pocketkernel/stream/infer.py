@@ -14,6 +14,7 @@ from pocketkernel.stream.values import COMMA, POINT, Floats, Texts, is_missing
 Role = Literal["number", "decimal", "boolean", "date", "category", "id", "text", "constant", "empty", "list"]
 LEFT_OUT = ("id", "text", "constant", "empty", "list")
 EXAMPLES = 3
+FEWEST_ROWS = 5
 TYPOS = 0.01  # share of values that may be wrong in a column of numbers or dates
 FLAGGED = 0.01  # share of missing values above which their absence is a column, too
 UNSEEN = 0.01  # estimated share of rows with new levels below which a category needs no further places
@@ -78,10 +79,18 @@ class Guess:
 
 def infer(sample: Sample) -> list[Guess]:
     """What each column of a sample seems to be."""
+    hasty = sample.rows < FEWEST_ROWS and not sample.whole  # so few rows of a very wide table tell nothing else
+    if hasty:
+        return [_hasty(name, texts, name in sample.numbers) for name, texts in sample.texts.items()]
     guesses = [_guess(name, sample) for name in sample.texts]
     if sample.decimal == COMMA and any(guess.role == "decimal" and guess.style == COMMA for guess in guesses):
         guesses = [_regrouped(guess) for guess in guesses]
     return guesses
+
+
+def _hasty(name: str, texts: Texts, is_number: bool) -> Guess:
+    levels = Counter(text for text in texts if text)
+    return Guess(name, "number" if is_number else "category", levels=levels, examples=tuple(levels))
 
 
 def as_kind(guess: Guess, kind: Role, style: str = "") -> Guess:

@@ -15,6 +15,7 @@ from pocketkernel.stream.files import SUFFIXES, Source, find, guess_format
 from pocketkernel.stream.labels import Label, plain_classes
 from pocketkernel.stream.sparse import open_libsvm
 from pocketkernel.stream.stream import Stream
+from pocketkernel.stream.table import INFERRED
 from pocketkernel.stream.tables import NUMBERS, Tables
 
 
@@ -27,7 +28,7 @@ def open_stream(
     columns: Sequence[str] | None = None,
     drop: Iterable[str | int] = (),
     categorical: Iterable[str | int] | Literal["auto"] = (),
-    max_categories: int = 32,
+    max_categories: int | None = None,
     hash_width: int | None = None,
     missing: Missing | None = None,
     on_error: OnError | None = None,
@@ -71,10 +72,11 @@ def open_stream(
     categorical : list of columns or "auto", default=()
         Categorical columns. "auto": all columns that are not numeric in the first 1,000 rows. Text in any other column
         is an error.
-    max_categories : int, default=32
+    max_categories : int, default=None
         Number of categories of a column that are one-hot encoded, in order of appearance. A categorical column always
         has this number of columns in the encoded row; with strict=False it has as many as the first rows have
-        categories, up to this number. At most 65,536; an encoded row has at most 1,000,000 columns.
+        categories, up to this number. None: 32, or fewer with strict=False so that all categories together have at most
+        1,024 columns. At most 65,536; an encoded row has at most 1,000,000 columns.
     hash_width : int, default=None
         Number of further columns, at most 65,536, for the other categories, chosen by a hash of the category's text. 0:
         the other categories share the columns of the first ones. None: 0 if strict, otherwise 16 for columns that have
@@ -196,6 +198,10 @@ def open_stream(
     width = plan.n_features
     if n_features not in (None, width):
         raise ValueError(f"n_features={n_features} is wrong: the encoded rows have {width} columns.")
+    seen: list[Any] = []
+    if inferred is not None:
+        enough = inferred.whole or inferred.rows >= INFERRED
+        seen = inferred.labels if enough else tables.first_labels(plan)
     return Stream(
         format,
         width,
@@ -207,7 +213,7 @@ def open_stream(
         _files=files,
         _pieces=tables.pieces,
         inferred=inferred,
-        seen=[] if inferred is None else inferred.labels,
+        seen=seen,
         dialect=tables.dialect,
     )
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pocketkernel.stream import dates
-from pocketkernel.stream.encode import Encoding, Missing, labels_of
+from pocketkernel.stream.encode import MAX_CATEGORIES, Encoding, Missing, labels_of
 from pocketkernel.stream.feature import Feature, Kind
 from pocketkernel.stream.infer import FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
 from pocketkernel.stream.labels import Label, all_named, label_of, named
@@ -84,7 +84,7 @@ def plan(
     date: Iterable[str | int],
     id: str | int | None,
     missing: Missing,
-    max_categories: int,
+    max_categories: int | None,
     hash_width: int | None,
 ) -> tuple[Encoding, Inferred]:
     """Decide what becomes of each column: as the options say, otherwise as it looks."""
@@ -106,7 +106,7 @@ def plan(
         why = "; ".join(f"{guess.name}: {WHY[guess.role]}, {guess.note}" for guess in kept[:10])
         raise ValueError(f"no column is left to learn from ({why}): name columns by categorical= or numeric=.")
     share = CATEGORY_COLUMNS // max(1, sum(guess.role == "category" for guess in used))
-    most = max(2, min(max_categories, share))
+    most = max_categories or max(1, min(MAX_CATEGORIES, share))
     flags = missing != "error"
     features = {guess.name: _feature(guess, sample.whole, most, hash_width, flags) for guess in used}
     looks = None if target is None else guesses[target]
@@ -162,7 +162,7 @@ def _feature(guess: Guess, whole: bool, most: int, hash_width: int | None, flags
         if levels <= most and guess.saturated(whole):
             return Feature(guess.name, kind, places=max(1, levels), spare=hash_width or 0, flag=flag)
         places = min(max(FEWEST_PLACES, 2 * levels), most)
-        spare = (SPARE if places == most else 0) if hash_width is None else hash_width
+        spare = (SPARE if places == most >= SPARE else 0) if hash_width is None else hash_width
         return Feature(guess.name, kind, places=places, spare=spare, flag=flag)
     parts = dates.parts_of(guess.style, list(guess.levels)) if kind == "date" else []
     style = guess.style if kind in ("decimal", "date") else ""

@@ -1,6 +1,6 @@
 """The files of a table, in any format, read by one encoding."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -12,11 +12,12 @@ from pocketkernel.stream.block import Piece
 from pocketkernel.stream.delimited import Delimited
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.errors import Skipped, StreamError
-from pocketkernel.stream.files import Files, Opened
+from pocketkernel.stream.files import Files, Opened, find
 from pocketkernel.stream.jsonl import JsonLines
 from pocketkernel.stream.stream import Stream
-from pocketkernel.stream.table import SAMPLE, TableReader
+from pocketkernel.stream.table import INFERRED, SAMPLE, TableReader
 
+LABEL_BYTES = 1 << 26  # of a file, which are read for the labels in them
 NUMBERS = 1 << 25  # most numbers in a block of dense rows
 
 
@@ -49,6 +50,20 @@ class Tables:
             return {}
         return {"delimiter": self.first.delimiter, "header": self.first.header}
 
+    def first_labels(self, encoding: Encoding) -> list[Any]:
+        """Labels of the first rows, more than were looked at for the types if rows are long; [] for a pipe."""
+        if not self.files.paths or encoding.label is None:
+            return []
+        found: list[Any] = []
+        for opened in find(self.files.paths[0]).open_each():
+            reader = self._reader(opened, Skipped("skip"), self.first, wanted=[encoding.label])
+            kinds = dict.fromkeys(reader.schema.names, "-") | {encoding.label: encoding.kinds()[encoding.label]}
+            for table in reader.tables(kinds):
+                found += list(table.column(encoding.label))
+                if len(found) >= INFERRED or opened.raw.count > LABEL_BYTES:
+                    break
+        return [str(label) for label in found if label is not None and str(label) != "nan"]
+
     def pieces(self, stream: Stream) -> Iterator[Piece]:
         """The rows of all files."""
         left = self.most
@@ -76,15 +91,20 @@ class Tables:
             if left == 0:
                 return
 
-    def _reader(self, opened: Opened, skipped: Skipped, before: TableReader | None = None) -> TableReader:
+    def _reader(
+        self, opened: Opened, skipped: Skipped, before: TableReader | None = None, wanted: Sequence[str] = ()
+    ) -> TableReader:
+        """A reader of a file, after that of an earlier one; without a look at the first rows if columns are wanted."""
         sample = SAMPLE if self.most is None else min(SAMPLE, self.most)
         if self.format in ("csv", "tsv"):
-            wanted = [feature.name for feature in self.given.features] if self.given is not None and self.infer else []
+            if self.given is not None and self.infer:
+                wanted = [feature.name for feature in self.given.features]
+            found = before if self.infer and isinstance(before, Delimited) else self
             return Delimited(
                 opened,
                 skipped,
-                delimiter=self.delimiter,
-                header=self.header,
+                delimiter=found.delimiter,
+                header=found.header,
                 columns=self.columns,
                 sample=sample,
                 usual="\t" if self.format == "tsv" else ",",
