@@ -8,6 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <memory>
 #include <new>
 #include <string>
@@ -35,6 +37,8 @@ namespace nb = nanobind;
 using namespace nb::literals;
 namespace pk = pocketkernel;
 using namespace pocketkernel::binding;
+
+thread_local pocketkernel::binding::Watch* pocketkernel::binding::Watch::current = nullptr;
 
 namespace {
 
@@ -143,6 +147,45 @@ class Pulse {
 
   private:
     std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// Ctrl-C in the middle of a row. The state is copied before a row that takes long, in memory that is freed after the
+// call; without memory for that it runs to its end.
+class LongRow final : public Watch {
+  public:
+    void stop_if_asked() const {
+        if (error_) std::rethrow_exception(error_);
+    }
+
+  private:
+    bool is_over() override {
+        if (stopped_) return true;
+        try {
+            pulse_.beat();
+        } catch (...) {
+            error_ = std::current_exception();
+            stopped_ = true;
+        }
+        return stopped_;
+    }
+    void keep(unsigned char* state, std::size_t size) override {
+        if (!copy_) copy_.reset(new (std::nothrow) unsigned char[size]);
+        kept_ = copy_ != nullptr;
+        if (!kept_) return;
+        state_ = state;
+        size_ = size;
+        std::memcpy(copy_.get(), state, size);
+    }
+    void put_back() override {
+        if (stopped_) std::memcpy(state_, copy_.get(), size_);
+        kept_ = false;
+    }
+
+    Pulse pulse_;
+    std::exception_ptr error_;
+    std::unique_ptr<unsigned char[]> copy_;
+    unsigned char* state_ = nullptr;
+    std::size_t size_ = 0;
 };
 
 // ---- labels ---------------------------------------------------------------------------------------------------------
@@ -296,19 +339,19 @@ class PyLearner {
     std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
 
     // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted
-    // first.
-    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores) {
+    // first. `linear` is None, or has room for the scores of the linear part.
+    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores, nb::handle linear) {
         const View x(X, false);
         Rows rows;
         if (!dense(x, rows)) return unsuited;
-        return learn(rows, y, weights, scores);
+        return learn(rows, y, weights, scores, linear);
     }
     int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle weights,
-                     nb::handle scores) {
+                     nb::handle scores, nb::handle linear) {
         const View v(values, false), c(columns, false), s(starts, false);
         Rows rows;
         if (!sparse(v, c, s, rows)) return unsuited;
-        return learn(rows, y, weights, scores);
+        return learn(rows, y, weights, scores, linear);
     }
     // Uses at most `threads` threads; the scores do not depend on how many.
     int score_dense(nb::handle X, nb::handle scores, std::size_t threads) {
@@ -492,10 +535,17 @@ class PyLearner {
         return out.has(2, "d") && out.size(0) == rows.count && out.size(1) == outputs;
     }
 
-    int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores) {
+    int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores, nb::handle linear) {
+        const View parts(linear, true);
+        const bool told = !linear.is_none();
+        if (told && !(engine_->tells_linear() && has_room(parts, rows))) return unsuited;
         return learn_with(rows, y, sample_weight, scores, [&](const Lessons& lessons, double* out) {
+            LongRow row;
             return run(rows, [&](const Rows& slice, std::size_t first) {
-                engine_->learn(slice, from(lessons, first), out + first * engine_->outputs());
+                const std::size_t place = first * engine_->outputs();
+                engine_->learn(slice, from(lessons, first), out + place, nullptr, &row,
+                               told ? parts.data<double>() + place : nullptr);
+                row.stop_if_asked();
             });
         });
     }
@@ -567,8 +617,8 @@ class PyLearner {
         return without_lock(rows, [&] { return score_slices(rows, out.data<double>(), threads); });
     }
 
-    // Checks the whole block, then calls f(slice, first) for its slices. Ctrl-C takes effect between two slices: what
-    // was learned before stays learned.
+    // Checks the whole block, then calls f(slice, first) for its slices. Ctrl-C takes effect between two slices, or in
+    // a row that takes long: what was learned before stays learned.
     template <class F>
     int run(const Rows& rows, F&& f) {
         return run(rows, rows_at_once(), f);
@@ -599,10 +649,10 @@ class PyLearner {
     }
     static constexpr std::size_t values_at_once = std::size_t(1) << 20, bytes_at_once = std::size_t(1) << 24;
 
-    // A single row is finished before another thread could get the GIL.
+    // A single row is finished before another thread could get the GIL, unless the learner is large.
     template <class F>
-    static int without_lock(const Rows& rows, F&& f) {
-        if (rows.count <= 1) return code(f());
+    int without_lock(const Rows& rows, F&& f) const {
+        if (rows.count <= 1 && size_ <= bytes_at_once / 16) return code(f());
         const nb::gil_scoped_release release;
         return code(f());
     }
@@ -718,7 +768,7 @@ class PyFleet : public PyLearner {
     }
 
     // Learns row r in slot slots[r]. With a base, the model in that slot first learns every row as well, and rows of
-    // which `born` says so begin with a copy of it.
+    // which `born` says so begin with a copy of it. Without threads, rows are only checked.
     int learn_dense(nb::handle slots, nb::handle X, nb::handle y, nb::handle weights, nb::handle scores,
                     std::size_t threads, std::int64_t base, nb::handle born) {
         const View x(X, false);
@@ -834,6 +884,7 @@ class PyFleet : public PyLearner {
         prepare(threads);
         return learn_with(rows, y, weights, scores, [&](const Lessons& lessons, double* out) {
             return run(rows, rows_of_slice, [&](const Rows& slice, std::size_t first) {
+                if (threads == 0) return;
                 if (shared) learn_base(slice, from(lessons, first), &all[first], &births[first], shared, aside.data());
                 each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
                     engine.learn(slice, from(lessons, first), out + first * engine.outputs(), &part);
@@ -1078,9 +1129,10 @@ NB_MODULE(_core, m) {
         .def_prop_ro("nbytes", &PyLearner::nbytes)
         .def_prop_ro("fault", &PyLearner::fault)
         .def("set_labels", &PyLearner::set_labels, "classes"_a)
-        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a)
+        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a,
+             "linear"_a = nb::none())
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),
-             "scores"_a)
+             "scores"_a, "linear"_a = nb::none())
         .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)
         .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a)
         .def("kernel_scores", &PyLearner::kernel_scores, "x"_a, "scores"_a)

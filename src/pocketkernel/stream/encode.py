@@ -176,22 +176,20 @@ class Encoding:
         X[:, places] = self._filled(plain, numbers)
         if flagged := [k for k, feature in enumerate(plain) if feature.flag]:
             X[:, places[flagged] + 1] = np.isnan(numbers[:, flagged])
-        for place, (feature, at) in enumerate(zip(self.features, starts.tolist(), strict=True)):
-            if feature.kind == "category":
-                texts = table.texts[feature.name]
-                absent = np.array([text is None for text in texts], bool)
-                X[np.flatnonzero(~absent), at + feature.places_of(texts, frozen=self.frozen)] = 1
-            elif feature.kind != "number":
-                found = written[place]
-                absent = np.isnan(found[:, 0])
-                X[:, at : at + 1] = self._filled([feature], found[:, :1])
-                X[:, at + 1 : at + feature.width] = (
-                    found[:, 1:] if self.missing == "keep" else np.nan_to_num(found[:, 1:])
-                )
-            else:
-                continue
+        # All categories in one assignment: a few array operations for each would take most of the time of a table of
+        # many columns and few rows.
+        levels = [(at, one) for at, one in zip(starts.tolist(), self.features, strict=True) if one.kind == "category"]
+        found = [one.places_of(table.texts[one.name], frozen=self.frozen) for _, one in levels]
+        at_row = np.array(found, np.int64).reshape(-1, len(table))
+        rows = np.broadcast_to(np.arange(len(table)), at_row.shape)[at_row >= 0]
+        X[rows, (np.array([at for at, _ in levels], np.int64)[:, None] + at_row)[at_row >= 0]] = 1
+        for place, numbers_of_text in written.items():
+            feature, at = self.features[place], int(starts[place])
+            rest = numbers_of_text[:, 1:]
+            X[:, at : at + 1] = self._filled([feature], numbers_of_text[:, :1])
+            X[:, at + 1 : at + feature.width] = rest if self.missing == "keep" else np.nan_to_num(rest)
             if feature.flag:
-                X[:, at + feature.width] = absent
+                X[:, at + feature.width] = np.isnan(numbers_of_text[:, 0])
         return X
 
     def _filled(self, features: list[Feature], numbers: Floats) -> Floats:

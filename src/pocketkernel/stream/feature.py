@@ -4,9 +4,6 @@ import zlib
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
-import numpy as np
-import numpy.typing as npt
-
 from pocketkernel._fields import Fields, is_count, is_flag, is_number, is_text, list_of
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import dates, values
@@ -84,22 +81,28 @@ class Feature:
         found, wrong = values.to_booleans(texts) if self.kind == "boolean" else values.to_numbers(texts, self.style)
         return found[:, None], wrong
 
-    def places_of(self, texts: Texts, *, frozen: bool) -> npt.NDArray[np.int64]:
-        """Place of each level: its own if it was among the first, or else one that its text decides."""
-        places, known = [], self.categories
-        for text in texts:
+    def places_of(self, texts: Texts, *, frozen: bool) -> list[int]:
+        """Place of each level: its own if it was among the first, or else one that its text decides.
+
+        The place of a missing value is that of the flag, after those of the levels; -1 without a flag.
+        """
+        known = self.categories
+        places = [-1 if text is None else known.get(text, -1) for text in texts]
+        if -1 not in places:
+            return places
+        absent = self.width if self.flag else -1
+        for row, text in enumerate(texts):
             if text is None:
-                continue
-            place = known.get(text)
-            if place is None:
-                if len(known) < self.places and not frozen:
-                    place = known[text] = len(known)
-                else:
-                    self.hashed += 1
-                    place = zlib.crc32(text.encode("utf-8", "surrogatepass"))
-                    place = self.places + place % self.spare if self.spare else place % self.places
-            places.append(place)
-        return np.array(places, np.int64)
+                places[row] = absent
+            elif text in known:
+                places[row] = known[text]
+            elif len(known) < self.places and not frozen:
+                places[row] = known[text] = len(known)
+            else:
+                self.hashed += 1
+                place = zlib.crc32(text.encode("utf-8", "surrogatepass"))
+                places[row] = self.places + place % self.spare if self.spare else place % self.places
+        return places
 
     def to_dict(self) -> dict[str, Any]:
         """What differs from a fresh column of numbers; categories in the order of their places."""

@@ -14,8 +14,7 @@ from pocketkernel.stream.labels import Label, all_named, label_of, named
 CATEGORY_COLUMNS = 1024  # columns of a row that all categories together may take
 FEWEST_PLACES = 8  # for a category whose levels are not yet known
 SPARE = 16  # columns that further levels share
-MANY_VALUES = 20  # of a label that is a number: more may be a case for regression
-MOST_CLASSES = 200
+FEW = 20  # values of a column that may be the label
 SHORT = 24
 
 WHY = {"id": "id", "text": "text", "constant": "constant", "empty": "empty", "list": "nested"}
@@ -61,16 +60,13 @@ class Inferred:
     whole : bool
         Whether they are all rows.
     labels : list of str
-        The different labels among them, in order of appearance.
-    hints : list of str
-        What the user may want to decide otherwise.
+        Their labels.
     """
 
     columns: list[Column]
     rows: int
     whole: bool
     labels: list[str]
-    hints: list[str]
 
 
 def plan(
@@ -119,8 +115,8 @@ def plan(
     columns = [
         _described(guesses[name], features.get(name), name == target, name == key, name in dropped) for name in names
     ]
-    labels = [] if looks is None else list(looks.levels)
-    return made, Inferred(columns, sample.rows, sample.whole, labels, _hints(looks, is_number))
+    labels = [] if looks is None else list(looks.levels.elements())
+    return made, Inferred(columns, sample.rows, sample.whole, labels)
 
 
 def named_label(label: Label, names: list[str], guesses: dict[str, Guess]) -> str | None:
@@ -147,7 +143,7 @@ _LIKELY = re.compile(
 
 def _likely_label(names: list[str], guesses: dict[str, Guess]) -> str:
     """The column that most people would take for the label."""
-    few = [name for name in names if 2 <= len(guesses[name].levels) <= MANY_VALUES]
+    few = [name for name in names if 2 <= len(guesses[name].levels) <= FEW]
     called = [name for name in few if _LIKELY.search(name)]
     if called:
         return called[0]
@@ -197,15 +193,6 @@ def _encoded(feature: Feature, guess: Guess) -> str:
     if feature.kind == "decimal":
         return "as it is" + (", decimal comma" if feature.style == "," else ", without signs")
     return "as it is" if feature.kind == "number" else "0 or 1"
-
-
-def _hints(looks: Guess | None, is_number: bool) -> list[str]:
-    if looks is None or not is_number or len(looks.levels) <= MANY_VALUES:
-        return []
-    return [
-        f"the label {looks.name!r} is a number with {len(looks.levels):,} different values: if it is a quantity, not a "
-        "class, add --task regression"
-    ]
 
 
 def _plural(count: int, what: str) -> str:

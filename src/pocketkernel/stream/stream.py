@@ -5,14 +5,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pocketkernel.stream.block import Block, Piece, rebatch
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.errors import Skipped
 from pocketkernel.stream.files import Files
 from pocketkernel.stream.labels import plain_classes
-from pocketkernel.stream.schema import MANY_VALUES, MOST_CLASSES, Inferred
+from pocketkernel.stream.schema import Inferred
 from pocketkernel.stream.values import POINT, to_numbers
+
+MOST_CLASSES = 200  # that are taken for such without being given
 
 
 @dataclass
@@ -91,22 +94,25 @@ class Stream:
         """The rows as they come: blocks of any size, so that a slow pipe is not waited for."""
         return _without(self._pieces(self), 0)
 
+    def seen_labels(self) -> npt.NDArray[Any]:
+        """Labels among the rows that were looked at, if any were."""
+        if self.encoding is None or not self.encoding.label_is_number:
+            return np.array(self.seen)
+        numbers, _ = to_numbers(self.seen, self.encoding.label_decimal or POINT)
+        return numbers[~np.isnan(numbers)]
+
     def adopt_classes(self) -> None:
         """Take the labels among the rows that were looked at for all labels: rows with others will be left out."""
-        if self.classes is not None or len(set(self.seen)) < 2:
+        labels = np.unique(self.seen_labels())
+        if self.classes is not None or len(labels) < 2:
             return
-        labels: list[Any] = list(self.seen)
-        if self.encoding is None or self.encoding.label_is_number:
-            numbers = labels if self.encoding is None else to_numbers(labels, self.encoding.label_decimal or POINT)[0]
-            labels = plain_classes(np.unique(np.asarray(numbers)[~np.isnan(numbers)]).tolist())
-            whole = all(isinstance(label, int) for label in labels)
-            if len(labels) > (MOST_CLASSES if whole else MANY_VALUES):
-                name = f" {self.encoding.label!r}" if self.encoding is not None else ""
-                raise ValueError(
-                    f"the label{name} is a number with {len(labels):,} different values among the first rows, too many "
-                    "for classes: give task=regression to predict a quantity, or classes= with all classes."
-                )
-        self.classes = sorted(labels)
+        if len(labels) > MOST_CLASSES:
+            name = f" {self.encoding.label!r}" if self.encoding is not None else ""
+            raise ValueError(
+                f"the label{name} has {len(labels):,} different values among the first rows, too many for classes: "
+                "give another label= column, task=regression to predict a number, or classes= with all classes."
+            )
+        self.classes = labels.tolist() if labels.dtype.kind == "U" else plain_classes(labels.tolist())
         if self.encoding is not None:
             self.encoding.classes = self.classes
             self.__post_init__()
