@@ -164,7 +164,17 @@ def test_the_scaling_of_a_run_comes_along(tmp_path, scale):
     half = 301
     for name, part in (("first", lines[:half]), ("all", lines)):
         (tmp_path / f"{name}.csv").write_text("\n".join(part) + "\n")
-        command = ["run", str(tmp_path / f"{name}.csv"), "--learner", "m_omd_s", "--memory", "8KiB", "--scale", scale]
+        command = [
+            "run",
+            str(tmp_path / f"{name}.csv"),
+            "--learner",
+            "m_omd_s",
+            "--memory",
+            "8KiB",
+            "--scale",
+            scale,
+            "--strict",
+        ]
         assert main([*command, "--out", str(tmp_path / name)]) == 0
     folder = device.export(tmp_path / "first", tmp_path / "project", "host", measure=False)
     model, pipeline, _ = load_with_pipeline(tmp_path / "first")

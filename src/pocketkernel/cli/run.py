@@ -16,7 +16,7 @@ from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.cli.watch import Watch, figures_of, panel
 from pocketkernel.evaluate import Job, Record, Run, run_job
-from pocketkernel.evaluate.job import learner_class
+from pocketkernel.evaluate.job import takes_missing
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label, schema_of
@@ -86,7 +86,7 @@ def run(
         source_of(files),
         learner,
         learning.parameters(learner),
-        reading.options(takes_missing=learner_class(learner)._takes_missing),
+        reading.options(takes_missing=takes_missing(learner)),
         None if scale == "none" else scale,
         permute,
         rows,

@@ -51,6 +51,11 @@ def make_learner(name: str, parameters: Mapping[str, Any], task: str = CLASSIFIC
     return class_(**parameters)
 
 
+def takes_missing(name: str) -> bool:
+    """Whether the learner of this name can handle NaN."""
+    return bool(learner_class(name)().__sklearn_tags__().input_tags.allow_nan)
+
+
 @dataclass
 class Job:
     r"""The description of a run.
