@@ -1,8 +1,8 @@
 // Rows that another thread refills while the core reads them: `refill [seconds]`, under sanitizers.
 //
 // Every learner checks, learns and scores the same arrays, dense and CSR, in both precisions, while a thread writes
-// rubbish into them: numbers that are none, columns and row limits that lead anywhere. What comes out is rubbish too;
-// it must come out of memory that belongs to the rows. The data race is the purpose. Arrays are allocated exactly, so
+// garbage into them: values that are not finite, columns and row limits out of range. The results are garbage too, but
+// no read may leave the memory of the rows. The data race is intended. Arrays are allocated exactly, so
 // that a byte beyond them is noticed.
 #include <atomic>
 #include <chrono>

@@ -130,7 +130,7 @@ def theorem_2(
 ) -> Bound:
     """Most regret of M-OMD-H if its removals do little harm: sqrt(U L ln K) + U A ln(T) / B + U sqrt(A ln T).
 
-    As Theorem 1, but that removals move f' away from the competitor by Lambda = xi U^2 |J| in all. The paper's
+    Like Theorem 1, except that removals move f' away from the competitor by Lambda = xi U^2 |J| in total. The paper's
     statement lacks sqrt(U) in its first term; its proof has sqrt((1 + U) L ln K). Its xi "in (0, 4]" may be negative,
     and its lambda presumes that the alignment is known.
 

@@ -117,9 +117,10 @@ def theorem_5(
 ) -> Bound:
     """Most regret of M-OMD-S if its removals do little harm, with high probability: U L / B + U sqrt(L).
 
-    As Theorem 3, but that removals move f away from the competitor by Lambda = xi U^2 |J| in all. The paper's lambda,
-    U / sqrt(G1 G2 L') with the learner's own loss L', is known only afterwards, and is not the one of Theorem 3 whose
-    conditions it says to suppose; here lambda is an argument. With that of Theorem 3 the order stays U L / sqrt(B).
+    Like Theorem 3, except that removals move f away from the competitor by Lambda = xi U^2 |J| in total. The paper's
+    lambda, U / sqrt(G1 G2 L') with the learner's own loss L', is known only afterwards, and is not that of Theorem 3,
+    whose conditions the paper assumes; here lambda is an argument. With that of Theorem 3 the order stays
+    U L / sqrt(B).
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ FEW_LANDMARKS = 150
 
 @dataclass(frozen=True, eq=False)
 class RegretStudy:
-    """Regret of a run, and what is to be said about it.
+    """Regret of a run, and the notes on it.
 
     Attributes
     ----------

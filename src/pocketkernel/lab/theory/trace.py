@@ -1,4 +1,4 @@
-"""A run of M-OMD-S or M-OMD-H taken down round by round: what the paper's proofs speak of."""
+"""A run of M-OMD-S or M-OMD-H recorded round by round: the quantities in the paper's proofs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -101,7 +101,7 @@ class Trace:
 
 
 def trace(learner: MOMDS | MOMDH, X: Any, y: Any) -> Trace:
-    """Run M-OMD-S or M-OMD-H over a stream, one row at a time, and keep what the proofs speak of.
+    """Run M-OMD-S or M-OMD-H over a stream, one row at a time, and record the quantities in the proofs.
 
     Takes O(T K) memory, and as much time as a call for every row does.
 
