@@ -84,6 +84,7 @@ class EngineOf final : public Engine {
                 scores[r] = learner_.learn(row, lessons.labels[r] > 0 ? 1.0 : -1.0, weight);
         });
     }
+    void forget_rows() override { learner_.forget_rows(); }
     std::size_t scratch_bytes() const override {
         Arena counter;
         (void)learner_.workspace_on(counter);

@@ -42,6 +42,7 @@ class Engine {
     virtual std::size_t outputs() const = 0;
     virtual bool is_regressor() const = 0;
     virtual void learn(const Rows& rows, const Lessons& lessons, double* scores) = 0;
+    virtual void forget_rows() = 0;
     // Several threads may score at once, each with its own scratch; null means the learner's own.
     virtual std::size_t scratch_bytes() const = 0;
     virtual void score(const Rows& rows, double* scores, void* scratch) = 0;

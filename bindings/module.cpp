@@ -299,6 +299,10 @@ class PyLearner {
     std::size_t nbytes() const { return size_; }
     // The labels as numbers in ascending order; any other label gives label_unknown.
     void set_labels(const std::vector<double>& classes) { classes_ = classes; }
+    void forget_rows() {
+        const Guard guard(*this, changing);
+        engine_->forget_rows();
+    }
     std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
 
     // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted
@@ -800,6 +804,7 @@ NB_MODULE(_core, m) {
              "level"_a, "settings"_a)
         .def_prop_ro("nbytes", &PyLearner::nbytes)
         .def_prop_ro("fault", &PyLearner::fault)
+        .def("forget_rows", &PyLearner::forget_rows)
         .def("set_labels", &PyLearner::set_labels, "classes"_a)
         .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a)
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),

@@ -111,6 +111,10 @@ class Learner {
     // The largest value of a row.
     static double largest_value(Storage storage) { return value_limit<T>(storage); }
 
+    // Forgets single rows that it keeps to compare others with; what was learned from them stays. Before rows are
+    // learned again.
+    void forget_rows() {}
+
     // The score of kernel i alone, after `score` with this workspace.
     double kernel_score(const Workspace<T>& work, std::size_t i) const { return work.values[i]; }
     // Calls f(a) for the coefficients of kernel i's function, in the order of its stored rows. Learners without such

@@ -145,6 +145,11 @@ class PocketClassifier : public Learner<T> {
         if (owners() > 1 && rounds >= course_->next_review) review(rounds);
     }
 
+    // Before the same rows come again: each would be its own nearest neighbour, and the ring would seem infallible.
+    void forget_rows() {
+        if (has_ring()) ring_.forget();
+    }
+
     // An expert's weight is its share in the mixture's norm.
     KernelReport report(std::size_t i) const {
         double total = 0.0;
