@@ -4,6 +4,7 @@
 // and the flags of its level.
 #include "engine.hpp"
 
+#include "pocketkernel/fleet.hpp"
 #include "pocketkernel/learners/list.hpp"
 
 namespace pocketkernel::binding {
@@ -11,19 +12,19 @@ namespace {
 
 using T = POCKETKERNEL_ELEMENT;
 
+template <class U>
+Row<U> row_at(const Rows& rows, std::size_t r) {
+    const U* values = static_cast<const U*>(rows.values);
+    if (!rows.columns) return {values + r * rows.features, nullptr, 0};
+    const std::size_t end = smaller(static_cast<std::size_t>(read_once(rows.starts + r + 1)), rows.stored);
+    const std::size_t begin = smaller(static_cast<std::size_t>(read_once(rows.starts + r)), end);
+    return {values + begin, rows.columns + begin, smaller(end - begin, rows.features)};
+}
+
 // Calls f(r, row) for the rows, in order.
 template <class U, class F>
 void for_each_row(const Rows& rows, F&& f) {
-    const U* values = static_cast<const U*>(rows.values);
-    for (std::size_t r = 0; r < rows.count; ++r) {
-        if (rows.columns) {
-            const std::size_t end = smaller(static_cast<std::size_t>(read_once(rows.starts + r + 1)), rows.stored);
-            const std::size_t begin = smaller(static_cast<std::size_t>(read_once(rows.starts + r)), end);
-            f(r, Row<U>{values + begin, rows.columns + begin, smaller(end - begin, rows.features)});
-        } else {
-            f(r, Row<U>{values + r * rows.features, nullptr, 0});
-        }
-    }
+    for (std::size_t r = 0; r < rows.count; ++r) f(r, row_at<U>(rows, r));
 }
 template <class F>
 void for_each_row(const Rows& rows, F&& f) {
@@ -65,6 +66,7 @@ template <class L>
 class EngineOf final : public Engine {
   public:
     explicit EngineOf(L* learner) : learner_(*learner) {}
+    explicit EngineOf(Fleet<L>* fleet) : learner_(fleet->learner()), fleet_(fleet) {}
 
     Status check(const Rows& rows, Fault& fault) const override {
         const double limit = L::largest_value(learner_.config().storage);
@@ -73,8 +75,8 @@ class EngineOf final : public Engine {
     }
     std::size_t outputs() const override { return L::multiclass ? learner_.config().classes : 1; }
     bool is_regressor() const override { return L::task == Task::regression; }
-    void learn(const Rows& rows, const Lessons& lessons, double* scores) override {
-        for_each_row(rows, [&](std::size_t r, const auto& row) {
+    void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots) override {
+        visit(rows, slots, [&](std::size_t r, const auto& row) {
             const double weight = lessons.weights ? lessons.weights[r] : 1.0;
             if constexpr (L::task == Task::regression)
                 learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs());
@@ -84,17 +86,16 @@ class EngineOf final : public Engine {
                 scores[r] = learner_.learn(row, lessons.labels[r] > 0 ? 1.0 : -1.0, weight);
         });
     }
-    void forget_rows() override { learner_.forget_rows(); }
     std::size_t scratch_bytes() const override {
         Arena counter;
         (void)learner_.workspace_on(counter);
         return counter.used();
     }
-    void score(const Rows& rows, double* scores, void* scratch) override {
-        if (!scratch) return score_with(learner_.workspace(), rows, scores);
+    void score(const Rows& rows, double* scores, void* scratch, const Slots* slots) override {
+        if (!scratch) return score_with(learner_.workspace(), rows, scores, slots);
         Arena arena(scratch);
         Workspace<T> work = learner_.workspace_on(arena);
-        score_with(work, rows, scores);
+        score_with(work, rows, scores, slots);
     }
     void kernel_scores(const Rows& rows, double* scores) override {
         if constexpr (!L::multiclass) {
@@ -142,16 +143,29 @@ class EngineOf final : public Engine {
         }
         return false;
     }
+    void forget_lags() override { learner_.forget_lags(); }
+    void forget_rows() override { learner_.forget_rows(); }
     bool valid() const override { return learner_.valid(); }
     std::size_t state_bytes() const override { return pocketkernel::state_bytes(learner_); }
     void save(unsigned char* to) const override { pocketkernel::save(learner_, to); }
     Status load(const unsigned char* from, std::size_t size) override {
         return pocketkernel::load(learner_, from, size);
     }
+    void attach(unsigned char* slot) override { (void)fleet_->at(slot); }
+    const unsigned char* newborn() const override { return fleet_->newborn(); }
 
   private:
-    void score_with(Workspace<T>& work, const Rows& rows, double* scores) const {
-        for_each_row(rows, [&](std::size_t r, const auto& row) {
+    // Calls f(r, row) for the rows, in order; of a fleet, attached to each row's slot.
+    template <class F>
+    void visit(const Rows& rows, const Slots* slots, F&& f) {
+        if (!slots) return for_each_row(rows, f);
+        fleet_->for_each_row(
+            rows.count, slots->part, slots->parts, [&](std::size_t r) { return slots->of[r]; },
+            [&](std::size_t slot) { return slots->state(slot); },
+            [&](L&, std::size_t r) { rows.doubles ? f(r, row_at<double>(rows, r)) : f(r, row_at<float>(rows, r)); });
+    }
+    void score_with(Workspace<T>& work, const Rows& rows, double* scores, const Slots* slots) {
+        visit(rows, slots, [&](std::size_t r, const auto& row) {
             if constexpr (L::reads_rows)
                 learner_.score(row, work, scores + r * outputs());
             else if constexpr (L::multiclass)
@@ -162,6 +176,7 @@ class EngineOf final : public Engine {
     }
 
     L& learner_;
+    Fleet<L>* fleet_ = nullptr;
 };
 
 // The engine itself is in front of its learner, in the same block.
@@ -178,7 +193,7 @@ const char* learner_name(std::size_t place) {
     return name;
 }
 
-bool engine_size(const char* learner, const Config& config, std::size_t& bytes, std::size_t& state_bytes,
+bool engine_size(const char* learner, const Config& config, bool fleet, std::size_t& bytes, std::size_t& state_bytes,
                  Status& status) {
     return with_learner<T>(learner, [&](auto kind) {
         using L = typename decltype(kind)::type;
@@ -186,20 +201,25 @@ bool engine_size(const char* learner, const Config& config, std::size_t& bytes, 
         if (status != Status::ok) return;
         const Size size = size_of<L>(config);
         constexpr std::size_t most = std::numeric_limits<std::size_t>::max() - front_bytes<L>;
-        bytes = front_bytes<L> + smaller(size.bytes, most);
+        bytes = front_bytes<L> + smaller(fleet ? Fleet<L>::size_of(config).bytes : size.bytes, most);
         state_bytes = size.state_bytes;
     });
 }
 
-bool engine_make(const char* learner, const Config& config, void* block, std::size_t size, Engine*& engine,
+bool engine_make(const char* learner, const Config& config, bool fleet, void* block, std::size_t size, Engine*& engine,
                  Status& status) {
     return with_learner<T>(learner, [&](auto kind) {
         using L = typename decltype(kind)::type;
-        L* made = nullptr;
-        status = size < front_bytes<L>
-                     ? Status::block_too_small
-                     : make(config, static_cast<unsigned char*>(block) + front_bytes<L>, size - front_bytes<L>, made);
-        if (status == Status::ok) engine = new (block) EngineOf<L>(made);
+        unsigned char* place = static_cast<unsigned char*>(block) + front_bytes<L>;
+        const auto build = [&](auto maker, auto* made) {
+            status =
+                size < front_bytes<L> ? Status::block_too_small : maker(config, place, size - front_bytes<L>, made);
+            if (status == Status::ok) engine = new (block) EngineOf<L>(made);
+        };
+        if (fleet)
+            build(Fleet<L>::make, static_cast<Fleet<L>*>(nullptr));
+        else
+            build(make<L>, static_cast<L*>(nullptr));
     });
 }
 

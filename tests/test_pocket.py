@@ -428,6 +428,21 @@ def test_labels_that_come_late_teach_nothing_false(delay):
     assert wrong[True] < wrong[False] + 0.02
 
 
+@pytest.mark.parametrize("C", [2, 5])
+def test_after_a_fit_the_last_labels_say_nothing(C):
+    """Rows that are predicted after a fit need not follow it. After partial_fit they do."""
+    X, y = in_runs(3000, C)
+    X[:, 0] += y
+    rows = np.concatenate([np.flatnonzero(y == c)[:50] for c in range(C)])
+    fitted, streamed = make(memory="32KiB").fit(X, y), make(memory="32KiB").partial_fit(X, y)
+    scores = [model.score(X[rows], y[rows]) for model in (fitted, streamed)]
+    print(scores)
+    assert scores[0] > scores[1] + 0.1
+    for model in (fitted, streamed):
+        model.partial_fit(X[:500], y[:500])
+    assert fitted.score(X[rows], y[rows]) < scores[1] + 0.1  # what labels are worth is not forgotten
+
+
 @pytest.mark.parametrize("C", [2, 3])
 def test_a_block_is_scored_as_its_rows(C):
     X, y = in_runs(600, C)

@@ -1,5 +1,7 @@
 // Hands out pieces of one block of memory, front to back. Without a block it only counts, so the size of a learner and
 // its layout come from the same lines of code. It never frees and never allocates more.
+//
+// A learner's state is one contiguous part of its block, or lies apart, in a block of its own.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +17,19 @@ class Arena {
   public:
     Arena() = default;  // counts only
     explicit Arena(void* block) : base_(static_cast<unsigned char*>(block)) {}
+    Arena(void* block, void* state)
+        : base_(static_cast<unsigned char*>(block)), apart_(static_cast<unsigned char*>(state)) {}
+
+    // What is taken between these two is the state; the second returns its bytes.
+    void begin_state() {
+        before_ = used_;
+        if (apart_) swap_blocks(0);
+    }
+    std::size_t end_state() {
+        const std::size_t bytes = used_ - (apart_ ? 0 : before_);
+        if (apart_) swap_blocks(before_);
+        return bytes;
+    }
 
     // Space for as many zeroed objects of a trivial type as the product of the counts, aligned to a pack. Null while
     // counting. Counts are multiplied here so that an overflow, as with a 32-bit std::size_t, is detected.
@@ -43,6 +58,13 @@ class Arena {
         return product(b != 0 && a > too_much / b ? too_much : a * b, more...);
     }
 
+    void swap_blocks(std::size_t used) {
+        unsigned char* other = apart_;
+        apart_ = base_;
+        base_ = other;
+        used_ = used;
+    }
+
     unsigned char* take_bytes(std::size_t bytes) {
         if (used_ > too_much - pack_bytes || bytes > too_much - pack_bytes - used_) {
             used_ = too_much;
@@ -56,7 +78,8 @@ class Arena {
     }
 
     unsigned char* base_ = nullptr;
-    std::size_t used_ = 0;
+    unsigned char* apart_ = nullptr;  // the block that is not taken from at the moment, if the state lies apart
+    std::size_t used_ = 0, before_ = 0;
 };
 
 POCKETKERNEL_END

@@ -46,6 +46,11 @@ class LabelLags {
         for (std::size_t r = 0; r < functions_; ++r) means()[r] += 0.05 * (input(0, r) - means()[r]);
     }
 
+    // The labels, not what they are worth: the next row does not follow the last ones.
+    void forget() {
+        for (std::size_t n = 0; n < lags + functions_; ++n) labels()[n] = 0.0;
+    }
+
     double norm2() const {
         double total = 0.0;
         for (std::size_t h = 0; h < inputs; ++h) total += weights()[h] * weights()[h];

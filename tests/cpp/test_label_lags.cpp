@@ -43,6 +43,9 @@ void follows_the_formula() {
         lags.push(label);
         CHECK(lags.valid());
     }
+    lags.forget();
+    for (std::size_t r = 0; r < R; ++r) CHECK_EQUAL(lags.score(r), 0.0);
+    CHECK(lags.valid());
     double squares = 0.0;
     for (double weight : a) squares += weight * weight;
     CHECK_NEAR(lags.norm2(), squares, 1e-12);

@@ -111,16 +111,19 @@ class Learner {
     // The largest value of a row.
     static double largest_value(Storage storage) { return value_limit<T>(storage); }
 
-    // Forgets single rows that it keeps to compare others with; what was learned from them stays. Before rows are
-    // learned again.
-    void forget_rows() {}
-
     // The score of kernel i alone, after `score` with this workspace.
     double kernel_score(const Workspace<T>& work, std::size_t i) const { return work.values[i]; }
     // Calls f(a) for the coefficients of kernel i's function, in the order of its stored rows. Learners without such
     // coefficients never call f.
     template <class F>
     void for_each_coefficient(std::size_t, F&&) const {}
+
+    // Tells the learner that the next row does not follow the last one, so that the last labels say nothing about it.
+    void forget_lags() {}
+
+    // Forgets single rows that it keeps to compare others with; what was learned from them stays. Before rows are
+    // learned again.
+    void forget_rows() {}
 
   protected:
     struct Common {
@@ -146,13 +149,13 @@ class Learner {
             std::memcpy(kernels, config.kernels, K_ * sizeof(KernelSpec));
             config_.kernels = kernels;
         }
-        state_begin_ = arena.used();
+        arena.begin_state();
         common_ = arena.take<Common>(1);
     }
 
     // Ends the state, and lays out the learner's own workspace for this number of functions.
     void end_of_state(Arena& arena, std::size_t functions) {
-        state_bytes_ = arena.used() - state_begin_;
+        state_bytes_ = arena.end_state();
         functions_ = functions;
         work_ = workspace_on(arena);
     }
@@ -224,7 +227,7 @@ class Learner {
     // The state begins with Common, the first piece taken.
     unsigned char* state() const { return reinterpret_cast<unsigned char*>(common_); }
     Needs needs_;
-    std::size_t state_begin_ = 0, state_bytes_ = 0, functions_ = 0;
+    std::size_t state_bytes_ = 0, functions_ = 0;
 };
 
 template <class L>

@@ -149,6 +149,9 @@ class PocketClassifier : public Learner<T> {
     void forget_rows() {
         if (has_ring()) ring_.forget();
     }
+    void forget_lags() {
+        if (has_lags()) lags_.forget();
+    }
 
     // An expert's weight is its share in the mixture's norm.
     KernelReport report(std::size_t i) const {

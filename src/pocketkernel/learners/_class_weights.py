@@ -31,8 +31,8 @@ def balanced(counts: Counts, places: Places) -> Floats:
 
     ``rows / (classes * rows of the class)``, of the classes that have any.
     """
-    shares = counts[places] * np.count_nonzero(counts)
-    return counts.sum() / np.maximum(shares, 1)
+    shares = np.maximum(counts[places] * np.count_nonzero(counts), 1)
+    return np.asarray(counts.sum() / shares)
 
 
 def running(counts: Counts, places: Places, learned: npt.NDArray[np.bool_]) -> Floats:

@@ -118,11 +118,13 @@ class OnlineLearner(Parameters):
         for number, order in enumerate(orders(rows, self._passes(rows), self._recipe.seed if shuffled else None)):
             if number > 0:
                 self._core.forget_rows()
+                self._core.forget_lags()
             for part in parts_of(order, features):
                 block = taken(X, part)
                 self._call(
                     block, self._room_for_scores(len(part)), y[part], None if weights is None else weights[part], part
                 )
+        self._core.forget_lags()  # rows that are predicted after a fit need not follow it
         return self._room_for_scores(0)
 
     def _passes(self, rows: int) -> int:

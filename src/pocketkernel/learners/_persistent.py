@@ -20,7 +20,8 @@ from pocketkernel.model_file import Contents, ModelFileError, is_plain
 _FIELDS = {"estimator", "parameters", "recipe", "labels", "feature_names", "n_features", "extra"}
 # What the bytes bring back; everything else that an estimator carries goes into a pickle as it is.
 _LEARNED = (
-    "_core", "_recipe", "_coding", "_counts", "budget_", "classes_", "n_outputs_", "n_features_in_", "feature_names_in_",
+    "_core", "_recipe", "_coding", "_counts", "budget_", "classes_", "n_outputs_",
+    "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 
 
@@ -200,7 +201,7 @@ def library_class(class_: type) -> type:
 def _read_pairs(written: list[Any]) -> dict[Any, Any]:
     """A dict that was written as pairs."""
     if all(isinstance(pair, list) and len(pair) == 2 and all(map(is_plain, pair)) for pair in written):
-        return {label: weight for label, weight in written}
+        return dict(written)
     raise ModelFileError(f"the model file has an impossible class_weight, {reprlib.repr(written)}.")
 
 
