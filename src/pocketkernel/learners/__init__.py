@@ -7,6 +7,7 @@ import reprlib
 from typing import Any
 
 from pocketkernel.learners._base import OnlineKernelClassifier as OnlineKernelClassifier
+from pocketkernel.learners._coding import with_places as with_places
 from pocketkernel.learners._embedding import contents_of as contents_of
 from pocketkernel.learners._embedding import core_of as core_of
 from pocketkernel.learners._embedding import raw_scores as raw_scores

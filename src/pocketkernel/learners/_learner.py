@@ -111,19 +111,17 @@ class OnlineLearner(Parameters):
 
     def _go_through(self, X: Any, y: Array, weights: Array | None) -> Scores:
         """Learn a data set: `epochs` passes over it, shuffled by `shuffle`, a block of rows at a time."""
-        rows, features = X.shape
-        shuffled = checked_shuffle(self.shuffle)
+        seed = self._recipe.seed if checked_shuffle(self.shuffle) else None
         weights = self._weighed(y, weights, of_all=True)
         y = self._coded(y)
-        for number, order in enumerate(orders(rows, self._passes(rows), self._recipe.seed if shuffled else None)):
+        rows = np.arange(len(y)) if weights is None else np.flatnonzero(weights)  # the others leave no trace
+        for number, order in enumerate(orders(rows, self._passes(len(rows)), seed)):
             if number > 0:
                 self._core.forget_rows()
                 self._core.forget_lags()
-            for part in parts_of(order, features):
-                block = taken(X, part)
-                self._call(
-                    block, self._room_for_scores(len(part)), y[part], None if weights is None else weights[part], part
-                )
+            for part in parts_of(order, X.shape[1]):
+                some = None if weights is None else weights[part]
+                self._call(taken(X, part), self._room_for_scores(len(part)), y[part], some, part)
         self._core.forget_lags()  # rows that are predicted after a fit need not follow it
         return self._room_for_scores(0)
 

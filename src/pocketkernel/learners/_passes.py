@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from pocketkernel._order import Order, permutations
 from pocketkernel.learners._parameters import whole_number
 from pocketkernel.learners._rows import Array, CsrRows
 
-ROUNDS, MOST_PASSES = 1000, 10
+ROUNDS, MOST_PASSES = 1500, 10
 """epochs="auto" takes as many passes as give this number of rounds, within this limit."""
 
 _VALUES_AT_ONCE = 2**20  # in a block of rows, so that a shuffled copy of the whole matrix is never made
@@ -37,11 +37,11 @@ def checked_shuffle(shuffle: Any) -> bool:
     return bool(shuffle)
 
 
-def orders(rows: int, passes: int, seed: int | None) -> Iterator[Order]:
+def orders(rows: Order, passes: int, seed: int | None) -> Iterator[Order]:
     """The order of the rows in each pass: another one for every pass, or as they are if there is no seed."""
     if seed is None:
-        return iter([np.arange(rows)] * passes)
-    return islice(permutations(rows, seed), passes)
+        return repeat(rows, passes)
+    return (rows[order] for order in islice(permutations(len(rows), seed), passes))
 
 
 def parts_of(order: Order, columns: int) -> Iterator[Order]:

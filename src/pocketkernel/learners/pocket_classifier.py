@@ -47,7 +47,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         Whether `fit` learns the rows in random order, seeded by `random_state`. `partial_fit` and `predict_then_learn`
         never change the order.
     epochs : int or "auto", default="auto"
-        How often `fit` goes through the rows; "auto" means as many passes as give 1,000 rounds,
+        How often `fit` goes through the rows; "auto" means as many passes as give 1,500 rounds,
         from 1 to 10.
     n_jobs : int, default=None
         Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
