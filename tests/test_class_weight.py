@@ -79,7 +79,7 @@ def test_weights_are_multiplied():
     assert np.array_equal(by_class.decision_function(X), by_row.decision_function(X))
     most = small(PocketClassifier, class_weight={1: 1e9}).partial_fit(X, y, sample_weight=np.full(300, 1e9))
     assert np.isfinite(most.decision_function(X)).all()
-    with pytest.raises(ValueError, match="sample_weight.*found -1.0 at row 3"):
+    with pytest.raises(ValueError, match=r"sample_weight.*found -1\.0 at row 3"):
         small(PocketClassifier, class_weight="balanced").fit(X, y, sample_weight=np.where(np.arange(300) == 3, -1, 1))
 
 
@@ -103,7 +103,7 @@ def test_after_an_error_nothing_was_counted(class_):
     X, y = rare(100, 0.3)
     model = small(class_, class_weight="balanced").partial_fit(X, y)
     before = model.to_bytes()
-    with pytest.raises(ValueError, match="NaN|infinity|large"):
+    with pytest.raises(ValueError, match=r"NaN|infinity|large"):
         model.partial_fit(np.full((5, 4), np.inf), y[:5])
     assert model.to_bytes() == before
 

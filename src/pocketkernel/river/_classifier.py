@@ -167,8 +167,8 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
         check_count("n_classes", self.n_classes, 2, 10_000)
         if getattr(self.learner, "n_classes", None) not in (None, self.n_classes):
             raise ValueError(
-                f"the learner has n_classes={self.learner.n_classes!r}, and {type(self).__name__} {self.n_classes}: pass "
-                "it only to the latter."
+                f"the learner has n_classes={self.learner.n_classes!r}, and {type(self).__name__} has "
+                f"{self.n_classes}: pass it only to the latter."
             )
         if isinstance(self.learner.class_weight, Mapping):
             raise ValueError(
