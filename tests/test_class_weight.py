@@ -87,6 +87,8 @@ def test_a_class_without_weight_is_not_learned():
     X, y = rare(300, 0.5)
     model = small(PocketClassifier, class_weight={0: 0}).partial_fit(X, y)
     assert model.diagnostics_.rounds == y.sum()
+    with pytest.raises(ValueError, match="zero for every row"):
+        small(PocketClassifier, class_weight={0: 0, 1: 0}).fit(X, y)
 
 
 @every_class

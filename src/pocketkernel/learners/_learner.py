@@ -92,8 +92,6 @@ class OnlineLearner(Parameters):
         X = check_rows(self, X, reset=begin)
         y = self._checked_targets(y, X.shape[0], begin)
         weights = checked_weights(sample_weight, X.shape[0])
-        if restart and weights is not None and not np.any(weights):
-            raise ValueError("sample_weight is zero for every row: use at least one positive weight.")
         if begin:
             self._begin(X, y, classes, restart)
         else:
@@ -114,14 +112,22 @@ class OnlineLearner(Parameters):
         seed = self._recipe.seed if checked_shuffle(self.shuffle) else None
         weights = self._weighed(y, weights, of_all=True)
         y = self._coded(y)
-        rows = np.arange(len(y)) if weights is None else np.flatnonzero(weights)  # the others leave no trace
+
+        def learn(order: Array) -> None:
+            for part in parts_of(order, X.shape[1]):
+                some = None if weights is None else weights[part]
+                self._call(taken(X, part), self._room_for_scores(len(part)), y[part], some, part)
+
+        weighs = np.ones(len(y), dtype=bool) if weights is None else weights > 0
+        learn(np.flatnonzero(~weighs))  # such rows are checked, and leave no trace
+        rows = np.flatnonzero(weighs)
+        if len(rows) == 0:
+            raise ValueError("the weight is zero for every row: use at least one positive weight.")
         for number, order in enumerate(orders(rows, self._passes(len(rows)), seed)):
             if number > 0:
                 self._core.forget_rows()
                 self._core.forget_lags()
-            for part in parts_of(order, X.shape[1]):
-                some = None if weights is None else weights[part]
-                self._call(taken(X, part), self._room_for_scores(len(part)), y[part], some, part)
+            learn(order)
         self._core.forget_lags()  # rows that are predicted after a fit need not follow it
         return self._room_for_scores(0)
 
