@@ -4,6 +4,7 @@
 // and the flags of its level.
 #include "engine.hpp"
 
+#define POCKETKERNEL_WATCH binding::Watch
 #include "pocketkernel/fleet.hpp"
 #include "pocketkernel/learners/list.hpp"
 
@@ -75,8 +76,9 @@ class EngineOf final : public Engine {
     }
     std::size_t outputs() const override { return L::multiclass ? learner_.config().classes : 1; }
     bool is_regressor() const override { return L::task == Task::regression; }
-    void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots) override {
+    void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots, Watch* watch) override {
         visit(rows, slots, [&](std::size_t r, const auto& row) {
+            if (watch && watch->stopped()) return;
             const double weight = lessons.weights ? lessons.weights[r] : 1.0;
             if constexpr (L::task == Task::regression)
                 learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs());
@@ -84,6 +86,7 @@ class EngineOf final : public Engine {
                 learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs());
             else
                 scores[r] = learner_.learn(row, lessons.labels[r] > 0 ? 1.0 : -1.0, weight);
+            if (watch) watch->end_row();
         });
     }
     std::size_t scratch_bytes() const override {

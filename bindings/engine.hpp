@@ -49,13 +49,46 @@ struct Fault {
     std::size_t row = 0, column = 0;
 };
 
+// The host's side of the core's watch.hpp, for the thread that learns: keeps the state from before a row that takes
+// long, and puts it back if the row is given up. Scoring is not watched: no row takes long.
+class Watch {
+  public:
+    static constexpr bool present = true;
+    static void begin(unsigned char* state, std::size_t size) {
+        if (current) current->keep(state, size);
+    }
+    static bool give_up() { return current && current->kept_ && current->is_over(); }
+
+    // Whether the last row was given up: then nothing of it, nor of the rows after it, is learned.
+    bool stopped() const { return stopped_; }
+    void end_row() {
+        if (kept_) put_back();
+    }
+
+  protected:
+    Watch() { current = this; }
+    ~Watch() { current = nullptr; }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+    virtual bool is_over() = 0;  // whether to give up
+    virtual void keep(unsigned char* state, std::size_t size) = 0;
+    virtual void put_back() = 0;
+
+    bool kept_ = false, stopped_ = false;
+
+  private:
+    static thread_local Watch* current;
+};
+
 class Engine {
   public:
     [[nodiscard]] virtual Status check(const Rows& rows, Fault& fault) const = 0;
     // Scores are written row by row, `outputs` of them each.
     virtual std::size_t outputs() const = 0;
     virtual bool is_regressor() const = 0;
-    virtual void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots = nullptr) = 0;
+    virtual void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots = nullptr,
+                       Watch* watch = nullptr) = 0;
     // Several threads may score at once, each with its own scratch; null means the learner's own.
     virtual std::size_t scratch_bytes() const = 0;
     virtual void score(const Rows& rows, double* scores, void* scratch, const Slots* slots = nullptr) = 0;

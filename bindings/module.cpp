@@ -8,6 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <memory>
 #include <new>
 #include <string>
@@ -35,6 +37,8 @@ namespace nb = nanobind;
 using namespace nb::literals;
 namespace pk = pocketkernel;
 using namespace pocketkernel::binding;
+
+thread_local pocketkernel::binding::Watch* pocketkernel::binding::Watch::current = nullptr;
 
 namespace {
 
@@ -143,6 +147,45 @@ class Pulse {
 
   private:
     std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// Ctrl-C in the middle of a row. The state is copied before a row that takes long, in memory that is freed after the
+// call; without memory for that it runs to its end.
+class LongRow final : public Watch {
+  public:
+    void stop_if_asked() const {
+        if (error_) std::rethrow_exception(error_);
+    }
+
+  private:
+    bool is_over() override {
+        if (stopped_) return true;
+        try {
+            pulse_.beat();
+        } catch (...) {
+            error_ = std::current_exception();
+            stopped_ = true;
+        }
+        return stopped_;
+    }
+    void keep(unsigned char* state, std::size_t size) override {
+        if (!copy_) copy_.reset(new (std::nothrow) unsigned char[size]);
+        kept_ = copy_ != nullptr;
+        if (!kept_) return;
+        state_ = state;
+        size_ = size;
+        std::memcpy(copy_.get(), state, size);
+    }
+    void put_back() override {
+        if (stopped_) std::memcpy(state_, copy_.get(), size_);
+        kept_ = false;
+    }
+
+    Pulse pulse_;
+    std::exception_ptr error_;
+    std::unique_ptr<unsigned char[]> copy_;
+    unsigned char* state_ = nullptr;
+    std::size_t size_ = 0;
 };
 
 // ---- labels ---------------------------------------------------------------------------------------------------------
@@ -498,8 +541,10 @@ class PyLearner {
 
     int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores) {
         return learn_with(rows, y, sample_weight, scores, [&](const Lessons& lessons, double* out) {
+            LongRow row;
             return run(rows, [&](const Rows& slice, std::size_t first) {
-                engine_->learn(slice, from(lessons, first), out + first * engine_->outputs());
+                engine_->learn(slice, from(lessons, first), out + first * engine_->outputs(), nullptr, &row);
+                row.stop_if_asked();
             });
         });
     }
@@ -571,8 +616,8 @@ class PyLearner {
         return without_lock(rows, [&] { return score_slices(rows, out.data<double>(), threads); });
     }
 
-    // Checks the whole block, then calls f(slice, first) for its slices. Ctrl-C takes effect between two slices: what
-    // was learned before stays learned.
+    // Checks the whole block, then calls f(slice, first) for its slices. Ctrl-C takes effect between two slices, or in
+    // a row that takes long: what was learned before stays learned.
     template <class F>
     int run(const Rows& rows, F&& f) {
         return run(rows, rows_at_once(), f);
@@ -603,10 +648,10 @@ class PyLearner {
     }
     static constexpr std::size_t values_at_once = std::size_t(1) << 20, bytes_at_once = std::size_t(1) << 24;
 
-    // A single row is finished before another thread could get the GIL.
+    // A single row is finished before another thread could get the GIL, unless the learner is large.
     template <class F>
-    static int without_lock(const Rows& rows, F&& f) {
-        if (rows.count <= 1) return code(f());
+    int without_lock(const Rows& rows, F&& f) const {
+        if (rows.count <= 1 && size_ <= bytes_at_once / 16) return code(f());
         const nb::gil_scoped_release release;
         return code(f());
     }

@@ -19,6 +19,7 @@
 #include "../losses/list.hpp"
 #include "../rng.hpp"
 #include "../state.hpp"
+#include "../watch.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -130,7 +131,7 @@ class Learner {
         Tally tally;
         Rng rng;
     };
-    static_assert(part_of_state<Common, 80> && part_of_state<Tally, 64> && part_of_state<Hypothesis, 16>);
+    static_assert(part_of_state<Common, 80> && part_of_state<Tally, pack_bytes> && part_of_state<Hypothesis, 16>);
 
     // What most learners need, and some can do without.
     struct Needs {
@@ -150,7 +151,9 @@ class Learner {
             config_.kernels = kernels;
         }
         arena.begin_state();
-        common_ = arena.take<Common>(1);
+        // Tally and Rng are pieces of their own because their words differ in size; together they are a Common.
+        common_ = reinterpret_cast<Common*>(arena.take<Tally>(1));
+        (void)arena.take<Rng>(1);
     }
 
     // Ends the state, and lays out the learner's own workspace for this number of functions.
@@ -159,6 +162,9 @@ class Learner {
         functions_ = functions;
         work_ = workspace_on(arena);
     }
+
+    // The row may take long; nothing of the state has been changed yet.
+    void begin_long_row() { Watch::begin(state(), state_bytes_); }
 
     // Counts the round.
     void record(bool mistake, double loss) {
@@ -267,15 +273,28 @@ std::uint64_t digest_of(const L& learner, std::uint32_t revision = L::revision) 
     return model_digest(L::name, sizeof(typename L::Element), learner.config(), revision);
 }
 
+// From the order of the machine to that of a saved state, or back: the state of such a learner, at `state`. The learner
+// is laid out once more, without memory, to tell the arrays apart.
+template <class L>
+void convert(const L& learner, unsigned char* state) {
+    if constexpr (big_endian) {
+        Arena arena = Arena::converting(state);
+        L counted(learner.config(), arena);
+    }
+}
+
 // Writes exactly state_bytes(learner) bytes.
 template <class L>
 void save(const L& learner, unsigned char* to) {
+    unsigned char* payload = to + sizeof(StateHeader);
+    std::memcpy(payload, learner.state(), learner.state_bytes_);
+    convert(learner, payload);
     Digest digest;
-    digest.add_bytes(learner.state(), learner.state_bytes_);
-    const StateHeader header{StateHeader::the_magic, StateHeader::the_version, digest_of(learner), learner.state_bytes_,
-                             digest.value()};
+    digest.add_bytes(payload, learner.state_bytes_);
+    StateHeader header{StateHeader::the_magic, StateHeader::the_version, digest_of(learner), learner.state_bytes_,
+                       digest.value()};
+    header.convert();
     std::memcpy(to, &header, sizeof header);
-    std::memcpy(to + sizeof header, learner.state(), learner.state_bytes_);
 }
 
 // Restores a saved state exactly. If it is refused, the learner is unchanged; if its checksum is correct but its
@@ -285,6 +304,7 @@ template <class L>
     StateHeader header{};
     if (size < sizeof header) return Status::state_wrong_size;
     std::memcpy(&header, from, sizeof header);
+    header.convert();
     if (header.magic != StateHeader::the_magic) return Status::state_foreign;
     if (header.version > StateHeader::the_version) return Status::state_newer;
     if (header.version != StateHeader::the_version) return Status::state_foreign;
@@ -296,6 +316,7 @@ template <class L>
     digest.add_bytes(from + sizeof header, learner.state_bytes_);
     if (digest.value() != header.checksum) return Status::state_damaged;
     std::memcpy(learner.state(), from + sizeof header, learner.state_bytes_);
+    convert(learner, learner.state());
     if (learner.valid()) return Status::ok;
     std::memset(learner.state(), 0, learner.state_bytes_);
     learner.reset();

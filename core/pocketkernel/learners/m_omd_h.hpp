@@ -79,8 +79,9 @@ class MOMDH : public Learner<T> {
         evaluate(x, work_, &k0_, nearest_);
         const double score = mix(work_);
         if (weight == 0.0) return score;
-        this->record(this->is_mistake(score, y), weight * Hinge::at(score, y).value);
         for (std::size_t i = 0; i < K_; ++i) optimistic_[i] = optimistic(work_, i);
+        if (Watch::present && will_take_long(y, weight)) this->begin_long_row();
+        this->record(this->is_mistake(score, y), weight * Hinge::at(score, y).value);
         hedge_.update(optimistic_, [&](const Pack<double>& f) {
             return Pack<double>(weight) * larger(Pack<double>(1.0) - Pack<double>(y) * f, Pack<double>(0.0));
         });
@@ -211,14 +212,40 @@ class MOMDH : public Learner<T> {
         return sum(partial);
     }
 
+    // D of kernel i; y carries the row's weight.
+    double squared_difference(std::size_t i, double y) const {
+        return larger(y * y - 2.0 * y * work_.values[K_ + i] + own_[i].H_norm2, 0.0);
+    }
+    // Whether a stored row of kernel i is within gamma of x, given A_i with this round included.
+    bool near_enough(std::size_t i, double D, double A) const {
+        return S_[i].size() > 0 && bank_.within(i, nearest_[i].dissimilarity, D / std::sqrt(1.0 + A));
+    }
+
+    // Whether the round will empty a part of a buffer, or compare a large reservoir with its archive: the same
+    // decisions as below, with a copy of the random numbers. Copying the state for Watch must cost less than what is to
+    // come.
+    bool will_take_long(double y, double weight) const {
+        Rng rng = common_->rng;
+        for (std::size_t i = 0; i < K_; ++i) {
+            if (!(y * optimistic_[i] < 1.0)) continue;
+            const double D = squared_difference(i, weight * y);
+            if (near_enough(i, D, own_[i].A + D)) continue;
+            if (rng.uniform() < D / (D + own_[i].H_norm2) && S_[i].size() == config_.budget) return true;
+        }
+        if (V_.offer(common_->tally.rounds + 1, rng) >= V_.slots()) return false;
+        if (S0_.size() == S0_.capacity()) return true;
+        const double work = static_cast<double>(V_.size()) * static_cast<double>(S0_.size()) *
+                            static_cast<double>(config_.features + 8 * K_);
+        return work > 0x1p26 && work > static_cast<double>(state_bytes(*this));
+    }
+
     // Step 2 of the round for a kernel with y f_i(x) < 1; y carries the row's weight.
     void learn_kernel(std::size_t i, const Query<T>& x, double y) {
         Own& own = own_[i];
         const double H_at_x = work_.values[K_ + i];
-        const double D = larger(y * y - 2.0 * y * H_at_x + own.H_norm2, 0.0);
+        const double D = squared_difference(i, y);
         own.A += D;
-        const double gamma = D / std::sqrt(1.0 + own.A);
-        if (S_[i].size() > 0 && bank_.within(i, nearest_[i].dissimilarity, gamma)) {
+        if (near_enough(i, D, own.A)) {
             const std::size_t s = S_[i].find(bank_, i, x, nearest_[i].tile, nearest_[i].dissimilarity);
             const double at = value_of(i, S_[i].query(s, stored_), k0_.of(i));
             step(i, s, lambda_ * y, at, 0.0, 0.0);
@@ -313,11 +340,11 @@ class MOMDH : public Learner<T> {
     void compute_norm(std::size_t i) {
         fold(i);
         double norm2 = 0.0;
-        for (std::size_t j = 0; j < S0_.size(); ++j) {
+        for (std::size_t j = 0; j < S0_.size() && !Watch::give_up(); ++j) {
             const double a = static_cast<double>(a0_.of(i)[j]);
             if (a != 0.0) norm2 += a * (2.0 * archived_pass(i, j, S0_.query(j, stored_), nullptr) + a);
         }
-        for (std::size_t j = 0; j < S_[i].size(); ++j) {
+        for (std::size_t j = 0; j < S_[i].size() && !Watch::give_up(); ++j) {
             const Query<T> x = S_[i].query(j, stored_);
             const double a = static_cast<double>(a_.of(i)[j]);
             norm2 += a * (2.0 * (archived_pass(i, S0_.size(), x, nullptr) + own_pass(i, j, x, nullptr)) + a);
@@ -327,7 +354,7 @@ class MOMDH : public Learner<T> {
 
     // f'_i on V, then the projection.
     void evaluate_on_reservoir(std::size_t i) {
-        for (std::size_t v = 0; v < V_.size(); ++v)
+        for (std::size_t v = 0; v < V_.size() && !Watch::give_up(); ++v)
             f_at_V_[i * V_.slots() + v] = value_of(i, S0_.query(V_.place(v), stored_), nullptr);
         project(i);
     }
@@ -357,7 +384,7 @@ class MOMDH : public Learner<T> {
 
     void refresh_H() {
         for (std::size_t i = 0; i < K_; ++i) own_[i].H_norm2 = 0.0;
-        for (std::size_t v = 0; v < V_.size(); ++v) {
+        for (std::size_t v = 0; v < V_.size() && !Watch::give_up(); ++v) {
             archive_pass(S0_.query(V_.place(v), stored_), work_, nullptr);
             const double share = static_cast<double>(w_.of(0)[V_.place(v)]) / static_cast<double>(V_.size());
             for (std::size_t i = 0; i < K_; ++i) {

@@ -32,6 +32,7 @@ class MOMDS : public SharedBuffer<T, 1> {
         if (weight == 0.0) return f;
         const LossPoint loss = loss_at(config_.loss, f, y);
         const double g = weight * loss.derivative;  // at the aggregated f, shared by all kernels
+        if (Watch::present && this->will_remove(absolute(g))) this->begin_long_row();
         this->record(this->is_mistake(f, y), weight * loss.value);
         charge(g);
         this->move(x, &g, absolute(g));

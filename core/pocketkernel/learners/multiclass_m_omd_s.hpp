@@ -52,6 +52,7 @@ class MulticlassMOMDS : public SharedBuffer<T, 0> {
             if (c != y) others += g_[c];
         }
         g_[y] = -others;
+        if (Watch::present && this->will_remove(others)) this->begin_long_row();
         this->record(best != y, weight * (logarithm(total) + (F[best] - F[y])));
         charge();
         this->move(x, g_, others);

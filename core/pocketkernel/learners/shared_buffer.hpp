@@ -80,15 +80,20 @@ class SharedBuffer : public Learner<T> {
             for (std::size_t c = 0; c < C_; ++c) work.values[i * C_ + c] *= f_[i].scale;
     }
 
+    // Whether `move` with slopes of this size will empty a part of S, which takes long if S is large.
+    bool will_remove(double size) const {
+        if (S_.size() < config_.budget || near_enough(gamma(*summed_slopes_ + size))) return false;
+        Rng rng = common_->rng;
+        return is_stored(size, rng);
+    }
+
     // Takes the slopes g[c] of the loss at the aggregated score, of size |l'|, and moves every kernel's functions: at a
     // stored neighbour if there is one near enough, else, by chance, at x itself, which is then stored.
     void move(const Query<T>& x, const double* g, double size) {
         *summed_slopes_ += size;
-        // Eq. learning_rate:M-OMD-S: gamma shrinks with the summed |l'|, so easy streams merge more points.
-        const double gamma = hedge_.root_2_ln_K() / std::sqrt(1.0 + *summed_slopes_);
-        if (near_enough(gamma)) {
+        if (near_enough(gamma(*summed_slopes_))) {
             step_at_neighbours(x, g);
-        } else if (common_->rng.uniform() < size / (size + G1_)) {
+        } else if (is_stored(size, common_->rng)) {
             add(x, g, size);
         }
     }
@@ -97,6 +102,10 @@ class SharedBuffer : public Learner<T> {
     Nearest* nearest_ = nullptr;
 
   private:
+    // Eq. learning_rate:M-OMD-S: gamma shrinks with the summed |l'|, so easy streams merge more points.
+    double gamma(double summed_slopes) const { return hedge_.root_2_ln_K() / std::sqrt(1.0 + summed_slopes); }
+    bool is_stored(double size, Rng& rng) const { return rng.uniform() < size / (size + G1_); }
+
     // con(a): some stored row is within gamma of x in every kernel's space.
     bool near_enough(double gamma) const {
         if (S_.size() == 0) return false;
@@ -181,7 +190,7 @@ class SharedBuffer : public Learner<T> {
             fold(i);
             f_[i].norm2 = 0.0;
         }
-        for (std::size_t j = 0; j < S_.size(); ++j) {
+        for (std::size_t j = 0; j < S_.size() && !Watch::give_up(); ++j) {
             this->template pass<Count>(S_, j, a_, C_, false, S_.query(j, stored_), work_, nullptr);
             for (std::size_t n = 0; n < K_ * C_; ++n) {
                 const double a = static_cast<double>(a_.of(n)[j]);

@@ -68,7 +68,10 @@ class ArrowBatches:
 
             file = parquet.ParquetFile(opened.path, pre_buffer=False)
             self.arrow_schema, self.total = file.schema_arrow, file.metadata.num_rows
-            self._batches = lambda wanted: file.iter_batches(ROWS, columns=wanted, use_threads=False)
+            width = len(self.arrow_schema.names)
+            self._batches = lambda wanted: file.iter_batches(  # names of all columns are slow to look up
+                ROWS, columns=None if len(wanted) == width else wanted, use_threads=False
+            )
         else:
             ipc = self.pa.ipc.open_file(self.pa.memory_map(str(opened.path)))
             self.arrow_schema = ipc.schema
@@ -88,6 +91,8 @@ class ArrowBatches:
         return any(kind(type) for kind in kinds)
 
     def _column(self, name: str, kind: str, values: Any) -> Any:
+        if kind == "n" and values.type == self.pa.float64():
+            return values.to_numpy(zero_copy_only=False)
         if kind == "n" and self._is_number(values.type):
             if self.pa.types.is_boolean(values.type):
                 values = values.cast(self.pa.int8())

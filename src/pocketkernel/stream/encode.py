@@ -157,8 +157,12 @@ class Encoding:
     @property
     def n_features(self) -> int:
         """Number of columns of a row."""
-        indicator = int(self.missing == "mean")
-        return sum((self._places if feature.categorical else 1) + indicator for feature in self.features)
+        return int(self._widths().sum())
+
+    def _widths(self) -> npt.NDArray[np.int64]:
+        """Number of columns of a row for each feature."""
+        places, indicator = self._places, int(self.missing == "mean")
+        return np.array([(places if feature.categorical else 1) + indicator for feature in self.features])
 
     @property
     def _places(self) -> int:
@@ -184,40 +188,43 @@ class Encoding:
         if len(numeric) == len(self.features) and self.missing == "error":
             return Piece(numbers.astype(dtype), y, table.file, lines=table.lines)
         X = np.zeros((len(table), self.n_features), dtype)
-        indicator = int(self.missing == "mean")
-        widths = np.array([(self._places if feature.categorical else 1) + indicator for feature in self.features])
+        widths = self._widths()
         starts = np.cumsum(widths) - widths
-        for feature, at in zip(self.features, starts.tolist(), strict=True):
-            if feature.categorical:
-                values = table.texts[feature.name]
-                absent = np.array([value is None for value in values], bool)
-                X[np.flatnonzero(~absent), at + self._categories(feature, values)] = 1
-                if indicator:
-                    X[:, at + self._places] = absent
-        places = starts[[not feature.categorical for feature in self.features]]
-        if indicator:
+        is_text = np.array([feature.categorical for feature in self.features])
+        # All columns of text in one assignment: a few array operations for each would take most of the time of a table
+        # of many columns and few rows.
+        texts = [self._categories(one, table.texts[one.name]) for one in self.features if one.categorical]
+        X[np.arange(len(table)), starts[is_text, None] + np.array(texts, np.int64).reshape(-1, len(table))] = 1
+        places = starts[~is_text]
+        if self.missing == "mean":
             absent = np.isnan(numbers)
             X[:, places], X[:, places + 1] = self._mean_so_far(numeric, numbers, absent), absent
         else:
             X[:, places] = numbers
         return Piece(X, y, table.file, lines=table.lines)
 
-    def _categories(self, feature: Feature, values: Texts) -> npt.NDArray[np.int64]:
-        """Place of each category: its own if it was among the first, or else one that its text decides."""
-        places, known = [], feature.categories
-        for value in values:
+    def _categories(self, feature: Feature, values: Texts) -> list[int]:
+        """Place of each category: its own if it was among the first, or else one that its text decides.
+
+        The place of a missing value is the indicator, which follows those of the categories.
+        """
+        known: dict[str | None, int] = feature.categories  # type: ignore[assignment]
+        places = [known.get(value, -1) for value in values]
+        if -1 not in places:
+            return places
+        for row, value in enumerate(values):
             if value is None:
-                continue
-            place = known.get(value)
-            if place is None:
-                if len(known) < self.max_categories and not self.frozen:
-                    place = known[value] = len(known)
-                else:
-                    feature.hashed += 1
-                    place = zlib.crc32(value.encode("utf-8", "surrogatepass"))
-                    place = self.max_categories + place % self.hash_width if self.hash_width else place % self._places
-            places.append(place)
-        return np.array(places, np.int64)
+                places[row] = self._places
+            elif value in known:
+                places[row] = known[value]
+            elif len(known) < self.max_categories and not self.frozen:
+                places[row] = known[value] = len(known)
+            else:
+                feature.hashed += 1
+                place = zlib.crc32(value.encode("utf-8", "surrogatepass"))
+                width = self.hash_width
+                places[row] = self.max_categories + place % width if width else place % self._places
+        return places
 
     def _mean_so_far(self, features: list[Feature], values: Floats, absent: npt.NDArray[np.bool_]) -> Floats:
         """Values with the mean of those before in place of the missing ones, by column; 0 if there are none."""

@@ -24,6 +24,8 @@ using pk::binding::Lessons;
 using pk::binding::Rows;
 using pk::binding::Table;
 
+thread_local pk::binding::Watch* pk::binding::Watch::current = nullptr;  // nobody interrupts
+
 namespace {
 
 constexpr std::size_t count = 40, features = 70, stored = count * 20;
