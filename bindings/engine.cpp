@@ -76,12 +76,17 @@ class EngineOf final : public Engine {
     }
     std::size_t outputs() const override { return L::multiclass ? learner_.config().classes : 1; }
     bool is_regressor() const override { return L::task == Task::regression; }
-    void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots, Watch* watch) override {
+    bool tells_linear() const override { return L::tells_linear; }
+    void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots, Watch* watch,
+               double* linear) override {
         visit(rows, slots, [&](std::size_t r, const auto& row) {
             if (watch && watch->stopped()) return;
             const double weight = lessons.weights ? lessons.weights[r] : 1.0;
+            double* part = linear ? linear + r * outputs() : nullptr;
             if constexpr (L::task == Task::regression)
-                learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs());
+                learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs(), part);
+            else if constexpr (L::tells_linear)
+                learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs(), part);
             else if constexpr (L::multiclass)
                 learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs());
             else

@@ -87,8 +87,10 @@ class Engine {
     // Scores are written row by row, `outputs` of them each.
     virtual std::size_t outputs() const = 0;
     virtual bool is_regressor() const = 0;
+    // Also those of the learner's linear part, unless `linear` is null; only if the learner tells them.
+    virtual bool tells_linear() const = 0;
     virtual void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots = nullptr,
-                       Watch* watch = nullptr) = 0;
+                       Watch* watch = nullptr, double* linear = nullptr) = 0;
     // Several threads may score at once, each with its own scratch; null means the learner's own.
     virtual std::size_t scratch_bytes() const = 0;
     virtual void score(const Rows& rows, double* scores, void* scratch, const Slots* slots = nullptr) = 0;

@@ -39,6 +39,8 @@ def certify(
         Print everything as one JSON document.
     """
     learner, _, file = load_with_pipeline(model)
+    if not hasattr(learner, "certificate"):
+        raise ValueError(f"{file} is a {type(learner).__name__}: nothing is proved about the regret of such a model.")
     certificate = learner.certificate(delta)
     if report is not None:
         write_page(

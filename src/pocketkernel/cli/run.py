@@ -9,6 +9,7 @@ from cyclopts import Group, Parameter
 
 from pocketkernel._text import plain
 from pocketkernel.cli.errors import describe
+from pocketkernel.cli.measures import details
 from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
 from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
@@ -17,6 +18,7 @@ from pocketkernel.evaluate import Job, Record, Run, run_job
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label
+from pocketkernel.evaluate.task import CLASSIFICATION
 from pocketkernel.stream.files import STDIN, SUFFIXES
 
 REPORT = "report.html"
@@ -28,6 +30,7 @@ STREAM = Group("Stream", sort_key=1)
 def run(
     *files: File,
     learner: Annotated[str, Parameter(group="Learner")] = "pocket",
+    task: Annotated[Literal["classification", "regression"] | None, Parameter(group="Learner")] = None,
     learning: Learning = Learning(),  # noqa: B008  (frozen)
     scale: Annotated[Scale, Parameter(group=STREAM)] = "none",
     permute: Annotated[Seed | None, Parameter(group=STREAM)] = None,
@@ -52,6 +55,8 @@ def run(
         Files, globs, or - for standard input; plain or compressed with gzip, bzip2 or xz.
     learner
         pocket; or one of the paper's: momds, momdh, lkmbooks, raker, multiclassmomds for more than two classes.
+    task
+        Whether labels are classes or numbers. By default numbers if they have many different values.
     scale
         Scale each column using the rows before.
     permute
@@ -83,6 +88,7 @@ def run(
         permute,
         rows,
         block,
+        task,
     )
     folder = Path(default_folder(files)) if out is None else out
     with_report = find_spec("jinja2") is not None if report is None else report
@@ -97,7 +103,9 @@ def run(
             checkpoint=checkpoint,
             force=force,
             record_format=record_format or ("parquet" if find_spec("pyarrow") else "csv"),
-            command=command_of(files, learner, learning, reading, scale=scale, permute=permute, rows=rows, block=block),
+            command=command_of(
+                files, learner, learning, reading, task=task, scale=scale, permute=permute, rows=rows, block=block
+            ),
             begun=watch.begun,
             step=watch.step,
             finished=(lambda _: _write_report(folder, job.name)) if with_report else None,
@@ -133,7 +141,15 @@ def default_folder(files: tuple[str, ...]) -> str:
 def command_of(files: tuple[str, ...], learner: str, learning: Learning, reading: Reading, **options: Any) -> str:
     """A command line that repeats the run."""
     chosen = {**vars(learning), **options, **vars(reading)}
-    usual = {**vars(Learning()), "scale": "none", "permute": None, "rows": None, "block": BLOCK, **vars(Reading())}
+    usual = {
+        **vars(Learning()),
+        "task": None,
+        "scale": "none",
+        "permute": None,
+        "rows": None,
+        "block": BLOCK,
+        **vars(Reading()),
+    }
     return command_line(["pocketkernel", "run", *files, "--learner", learner], chosen, usual)
 
 
@@ -147,6 +163,8 @@ def _write_report(folder: Path, name: str) -> None:
 def _show(done: Run, name: str, speed: float, files: str) -> None:
     console, skipped = out_console(), done.stream.skipped
     console.print(panel(done, name, speed, None))
+    for part in details(done.results):
+        console.print(part, soft_wrap=False)
     if skipped.count:
         console.print(f"{skipped.count:,} lines could not be read and were skipped:")
         for fault in skipped.reports:
@@ -158,12 +176,15 @@ def results(done: Run) -> dict[str, Any]:
     """The results of a run, except times and paths."""
     progress, model = done.progress, done.model
     assert progress is not None
+    labels = {"classes": [plain_label(label) for label in model.classes_]} if done.task == CLASSIFICATION else {}
+    mistakes = {"mistakes": progress.mistakes, "mistake_rate": progress.mistake_rate} if labels else {}
     return {
         **figures_of(model),
+        "task": done.task,
         "rows": progress.rows,
-        "mistakes": progress.mistakes,
-        "mistake_rate": progress.mistake_rate,
-        "classes": [plain_label(label) for label in model.classes_],
+        **mistakes,
+        **labels,
+        "metrics": {name: value for name, value in done.results.items() if name != "curve"},
         "kernels": [
             {"kernel": kernel, "weight": weight}
             for kernel, weight in zip(kernel_names(model), model.kernel_weights_.tolist(), strict=True)

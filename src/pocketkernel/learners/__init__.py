@@ -8,11 +8,14 @@ from typing import Any
 
 from pocketkernel.learners._base import OnlineKernelClassifier as OnlineKernelClassifier
 from pocketkernel.learners._coding import with_places as with_places
+from pocketkernel.learners._embedding import blank as blank
 from pocketkernel.learners._embedding import contents_of as contents_of
 from pocketkernel.learners._embedding import core_of as core_of
 from pocketkernel.learners._embedding import raw_scores as raw_scores
 from pocketkernel.learners._embedding import recipe_of as recipe_of
 from pocketkernel.learners._embedding import room_for_scores as room_for_scores
+from pocketkernel.learners._embedding import with_core as with_core
+from pocketkernel.learners._embedding import written as written
 from pocketkernel.learners._labels import check_labels as check_labels
 from pocketkernel.learners._labels import is_sequence_of_labels as is_sequence_of_labels
 from pocketkernel.learners._learner import OnlineLearner as OnlineLearner

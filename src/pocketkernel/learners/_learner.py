@@ -65,14 +65,21 @@ class OnlineLearner(Parameters):
     def _room_for_scores(self, rows: int) -> Scores:
         raise NotImplementedError
 
+    def _decision(self, scores: Scores) -> Scores:
+        """The core's scores as callers get them."""
+        return scores
+
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def _feed(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool) -> Scores:
+    def _feed(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, linear: list[Scores] | None = None
+    ) -> Scores:
+        """Score and learn every row. A list `linear` receives the scores of the learner's linear part."""
         with alone(self):
             before = self.__dict__.copy()
             rounds = self._rounds()
             try:
-                return self._feed_alone(X, y, classes, sample_weight, restart)
+                return self._feed_alone(X, y, classes, sample_weight, restart=restart, linear=linear)
             except BaseException:
                 if self.__dict__.get("_core") is before.get("_core") and self._rounds() != rounds:
                     raise  # Ctrl-C: some rows have been learned, and their labels with them
@@ -83,7 +90,9 @@ class OnlineLearner(Parameters):
                     self._tell_labels()
                 raise
 
-    def _feed_alone(self, X: Any, y: Any, classes: Any, sample_weight: Any, restart: bool) -> Scores:
+    def _feed_alone(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, linear: list[Scores] | None
+    ) -> Scores:
         if restart:
             self.__dict__.pop("_core", None)
         begin = "_core" not in self.__dict__
@@ -99,12 +108,15 @@ class OnlineLearner(Parameters):
         if restart:
             return self._go_through(X, y, weights)
         scores = self._room_for_scores(X.shape[0])
+        parts = None if linear is None else np.empty_like(scores)
         weights = self._weighed(y, weights)
         rounds = self._rounds()
         try:
-            self._call(X, scores, self._coded(y), weights)
+            self._call(X, scores, self._coded(y), weights, linear=parts)
         finally:
             self._count(y, weights, self._rounds() - rounds)
+        if linear is not None and parts is not None:
+            linear.append(parts)
         return scores
 
     def _go_through(self, X: Any, y: Array, weights: Array | None) -> Scores:
@@ -116,7 +128,7 @@ class OnlineLearner(Parameters):
         def learn(order: Array) -> None:
             for part in parts_of(order, X.shape[1]):
                 some = None if weights is None else weights[part]
-                self._call(taken(X, part), self._room_for_scores(len(part)), y[part], some, part)
+                self._call(taken(X, part), self._room_for_scores(len(part)), y[part], some, rows_of=part)
 
         weighs = np.ones(len(y), dtype=bool) if weights is None else weights > 0
         learn(np.flatnonzero(~weighs))  # such rows are checked, and leave no trace
@@ -135,7 +147,9 @@ class OnlineLearner(Parameters):
         return passes_of(self.epochs, rows)
 
     def _rounds(self) -> int:
-        return self._core.tally()["rounds"] if "_core" in self.__dict__ else 0
+        """How many rows were learned; 0 if that is not counted, as in a fleet."""
+        core = self.__dict__.get("_core")
+        return core.tally()["rounds"] if isinstance(core, _core.Learner) else 0
 
     def _build(self, X: Array, classes: int, restart: bool) -> None:
         """Build the learner in the core for rows like X."""
@@ -172,11 +186,14 @@ class OnlineLearner(Parameters):
         scores: Scores,
         y: Array | None = None,
         weights: Array | None = None,
+        *,
+        linear: Scores | None = None,
         rows_of: Array | None = None,
     ) -> None:
         """Run a block through the core: learn if there are labels, else only score.
 
-        `rows_of` has the number of each row as the caller knows it, if it is not its place in the block.
+        `linear` receives the scores of the linear part. `rows_of` has the number of each row as the caller knows it, if
+        it is not its place in the block.
         """
         core = self._core
         if isinstance(X, CsrRows):
@@ -187,7 +204,7 @@ class OnlineLearner(Parameters):
         if y is None:
             status = score(scores, thread_count(self.n_jobs, X.shape[0] * core.nbytes))
         else:
-            status = learn(y, weights, scores)
+            status = learn(y, weights, scores, *([] if linear is None else [linear]))
         if status == 0:
             return
         if status == _core.UNSUITED:
