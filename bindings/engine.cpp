@@ -35,6 +35,16 @@ void for_each_row(const Rows& rows, F&& f) {
         for_each_row<float>(rows, f);
 }
 
+// Counts numbers, and writes them if there is room.
+struct Counting {
+    double* out;
+    std::size_t& count;
+    void operator()(double number) const {
+        if (out) out[count] = number;
+        ++count;
+    }
+};
+
 // The status of the first row that cannot be learned, and its position.
 template <bool Missing, class U>
 Status check_rows(const Rows& rows, double limit, Fault& fault) {
@@ -109,7 +119,8 @@ class EngineOf final : public Engine {
         if constexpr (!L::multiclass) {
             Workspace<T>& work = learner_.workspace();
             for_each_row(rows, [&](std::size_t, const auto& row) {
-                (void)learner_.score(work.query.read(row), work);
+                double mixed;
+                score_query(work.query.read(row), work, &mixed);
                 for (std::size_t i = 0; i < learner_.config().kernel_count; ++i)
                     *scores++ = learner_.kernel_score(work, i);
             });
@@ -117,13 +128,16 @@ class EngineOf final : public Engine {
     }
     std::size_t coefficients(std::size_t kernel, double* out) const override {
         std::size_t count = 0;
-        learner_.for_each_coefficient(kernel, [&](double a) {
-            if (out) out[count] = a;
-            ++count;
-        });
+        learner_.for_each_coefficient(kernel, Counting{out, count});
+        return count;
+    }
+    std::size_t evidence(double* out) const override {
+        std::size_t count = 0;
+        learner_.for_each_evidence(Counting{out, count});
         return count;
     }
     const Tally& tally() const override { return learner_.tally(); }
+    const Milestones& milestones() const override { return learner_.milestones(); }
     KernelReport report(std::size_t kernel) const override { return learner_.report(kernel); }
     bool frequencies(double* out) const override {
         if constexpr (has_frequencies<L>) {
@@ -176,11 +190,16 @@ class EngineOf final : public Engine {
         visit(rows, slots, [&](std::size_t r, const auto& row) {
             if constexpr (L::reads_rows)
                 learner_.score(row, work, scores + r * outputs());
-            else if constexpr (L::multiclass)
-                learner_.score(work.query.read(row), work, scores + r * outputs());
             else
-                scores[r] = learner_.score(work.query.read(row), work);
+                score_query(work.query.read(row), work, scores + r * outputs());
         });
+    }
+    // Not inlined: rows of either type share it.
+    [[gnu::noinline]] void score_query(const Query<T>& x, Workspace<T>& work, double* scores) const {
+        if constexpr (L::multiclass)
+            learner_.score(x, work, scores);
+        else
+            *scores = learner_.score(x, work);
     }
 
     L& learner_;

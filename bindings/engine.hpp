@@ -96,7 +96,9 @@ class Engine {
     virtual void score(const Rows& rows, double* scores, void* scratch, const Slots* slots = nullptr) = 0;
     virtual void kernel_scores(const Rows& rows, double* scores) = 0;  // K for each row; not of a multiclass learner
     virtual std::size_t coefficients(std::size_t kernel, double* out) const = 0;  // how many; null only counts
+    virtual std::size_t evidence(double* out) const = 0;                          // likewise
     virtual const Tally& tally() const = 0;
+    virtual const Milestones& milestones() const = 0;
     virtual KernelReport report(std::size_t kernel) const = 0;
     virtual bool frequencies(double* out) const = 0;  // false if the learner has none
     virtual bool relevance(double* out) const = 0;    // of the columns; likewise

@@ -386,6 +386,13 @@ class PyLearner {
         return all;
     }
 
+    std::vector<double> evidence() {
+        const Guard guard(*this, reading);
+        std::vector<double> all(engine_->evidence(nullptr));
+        (void)engine_->evidence(all.data());
+        return all;
+    }
+
     nb::dict tally() {
         const Guard guard(*this, reading);
         const pk::Tally& t = engine_->tally();
@@ -398,6 +405,8 @@ class PyLearner {
         d["removals"] = t.removals;
         d["archived"] = t.archived;
         d["overflowed"] = t.overflowed;
+        d["rounds_before"] = engine_->milestones().rounds_before();
+        d["mistakes_before"] = engine_->milestones().mistakes_before();
         return d;
     }
     nb::list report() {
@@ -1141,6 +1150,7 @@ NB_MODULE(_core, m) {
         .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a)
         .def("kernel_scores", &PyLearner::kernel_scores, "x"_a, "scores"_a)
         .def("coefficients", &PyLearner::coefficients, "kernel"_a)
+        .def("evidence", &PyLearner::evidence)
         .def("tally", &PyLearner::tally)
         .def("report", &PyLearner::report)
         .def("frequencies", &PyLearner::frequencies, "out"_a)

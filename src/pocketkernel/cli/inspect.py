@@ -12,6 +12,7 @@ from pocketkernel.cli.watch import bar, figures_of, three_columns
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label
+from pocketkernel.learners import budget_name
 from pocketkernel.report import Chart, Series, write_picture
 
 
@@ -68,7 +69,7 @@ def facts(model: Any, pipeline: Pipeline | None, file: Path) -> dict[str, Any]:
         "version": model_file.LIBRARY_VERSION,
         **figures_of(model),
         "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
-        "budget_counts": "rows" if model._budget_name == "budget" else "frequencies",
+        "budget_counts": "rows" if budget_name(model) == "budget" else "frequencies",
         "kernels": kernels,
         "diagnostics": {name: _plain(value) for name, value in done.items()},
         "labels": [plain_label(label) for label in getattr(model, "classes_", [])],
@@ -85,6 +86,9 @@ def _show(console: Console, found: dict[str, Any]) -> None:
     grid.add_row("rows learned", "", f"{found['rows']:,}")
     if "mistakes" in found:
         grid.add_row("mistakes", "each before its label was used", f"{found['mistakes'] / rows:.2%}")
+        for key, words in (("", "95 % interval, all rows"), ("recent_", "the same, latest rows")):
+            low, high = found[f"{key}mistake_rate_interval"]
+            grid.add_row("", words, f"{low:.2%} to {high:.2%}")
     grid.add_row("loss", "mean", f"{found['loss'] / rows:.4f}")
     labels = escape(", ".join(found["labels"])) or "numbers"
     grid.add_row("labels", labels, f"{len(found['labels'])}" if found["labels"] else "")

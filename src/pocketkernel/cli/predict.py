@@ -18,6 +18,7 @@ from pocketkernel._text import json_plain, plain
 from pocketkernel.cli.options import File, Format, at_least, source_of
 from pocketkernel.evaluate.pipeline import load_with_pipeline
 from pocketkernel.evaluate.run import plain_label
+from pocketkernel.learners import loss_name
 from pocketkernel.model_file import ModelFileError
 
 
@@ -89,7 +90,7 @@ def _titles(learner: Any, proba: bool, interval: float | None) -> list[str]:
     if interval is not None:
         raise ValueError(f"--interval needs a model of numbers; this {type(learner).__name__} predicts classes.")
     if proba and not hasattr(learner, "predict_proba"):
-        raise ValueError(f"--proba needs loss=logistic; this {type(learner).__name__} has loss={learner._loss_name()}.")
+        raise ValueError(f"--proba needs loss=logistic; this {type(learner).__name__} has loss={loss_name(learner)}.")
     classes = [plain_label(label) for label in learner.classes_]
     if proba:
         return ["label", *(f"probability of {name}" for name in classes)]

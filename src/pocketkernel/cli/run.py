@@ -54,7 +54,8 @@ def run(
     files
         Files, globs, or - for standard input; plain or compressed with gzip, bzip2 or xz.
     learner
-        pocket; or one of the paper's: momds, momdh, lkmbooks, raker, multiclassmomds for more than two classes.
+        pocket; or one of the paper's: momds, momdh, sharedmomdh, lkmbooks, raker, multiclassmomds for more than two
+        classes.
     task
         Whether labels are classes or numbers. By default numbers if they have many different values.
     scale

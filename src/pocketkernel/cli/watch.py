@@ -10,6 +10,7 @@ from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from pocketkernel.certificate import MistakeRate
 from pocketkernel.cli.measures import measures
 from pocketkernel.cli.show import escape
 from pocketkernel.evaluate import Run
@@ -99,6 +100,8 @@ def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
     grid.add_row("speed", "" if left is None else f"about {_time(left)} left", f"{speed:,.0f} rows/s")
     for row in measures(run.metrics.results()):
         grid.add_row(*row)
+    if run.task == CLASSIFICATION:
+        add_intervals(grid, model)
     grid.add_row("bytes", bar(model.nbytes / promised), f"{model.nbytes:,} of {promised:,}")
     grid.add_row("kernel weights")
     for name, weight in zip(kernel_names(model), model.kernel_weights_, strict=True):
@@ -106,6 +109,19 @@ def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
     if run.stream.skipped.count:
         grid.add_row("skipped", "lines that cannot be read", f"{run.stream.skipped.count:,}")
     return Panel(grid, title=f"[bold]{type(model).__name__}[/] | {escape(title)}", title_align="left", width=78)
+
+
+def add_intervals(grid: Table, model: Any) -> None:
+    """What is proved about the rate of mistakes: rows of a table of three columns."""
+    proved = model.certificate()
+    grid.add_row("95 % interval", "of mistakes since the start", _interval(proved.mistake_rate))
+    if proved.recent_mistake_rate.rounds < proved.rounds:
+        recent = proved.recent_mistake_rate
+        grid.add_row("", f"in the last {recent.rounds:,} rows", _interval(recent))
+
+
+def _interval(rate: MistakeRate) -> str:
+    return f"{rate.low:.2%} to {rate.high:.2%}"
 
 
 def line(run: Run, speed: float, left: float | None) -> str:
@@ -135,12 +151,22 @@ def figures_of(model: Any) -> dict[str, Any]:
     return {
         "learner": type(model).__name__,
         "rows": done["rounds"],
-        **({"mistakes": done["mistakes"]} if hasattr(model, "classes_") else {}),
+        **(_mistakes_of(model) if hasattr(model, "classes_") else {}),
         "loss": done["cumulative_loss"],
         "features": model.n_features_in_,
         "budget": model.budget_,
         "bytes": model.nbytes,
         "promised_bytes": promised_bytes(model),
+    }
+
+
+def _mistakes_of(model: Any) -> dict[str, Any]:
+    proved = model.certificate()
+    whole, recent = proved.mistake_rate, proved.recent_mistake_rate
+    return {
+        "mistakes": whole.mistakes,
+        "mistake_rate_interval": [whole.low, whole.high],
+        "recent_mistake_rate_interval": [recent.low, recent.high],
     }
 
 

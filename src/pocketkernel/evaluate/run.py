@@ -202,7 +202,7 @@ class Run:
 
     def _check_classes(self) -> None:
         assert self.classes is not None
-        if len(self.classes) > 2 and not self.model._multiclass:
+        if len(self.classes) > 2 and not learners.is_multiclass(self.model):
             shown = ", ".join(map(plain_label, self.classes[:5])) + (" ..." if len(self.classes) > 5 else "")
             raise ValueError(
                 f"{type(self.model).__name__} supports only two classes, but there are {len(self.classes)}: {shown}; "

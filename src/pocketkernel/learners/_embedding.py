@@ -1,4 +1,4 @@
-"""What adapters to other libraries, and the laboratory, need of a learner beside its public methods."""
+"""What adapters, the command line and the laboratory need of a learner besides its public methods."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,6 +36,21 @@ def room_for_scores(learner: OnlineLearner, rows: int) -> Scores:
 def contents_of(learner: OnlineLearner, extra: dict[str, Any] | None = None) -> Contents:
     """What a model file of the learner holds, for those who add to it; `extra` is the JSON of an adapter."""
     return learner._contents(extra or {})
+
+
+def budget_name(learner: OnlineLearner | type[OnlineLearner]) -> str:
+    """The parameter that sets the budget: "budget" (stored rows) or "features" (random frequencies)."""
+    return learner._budget_name
+
+
+def loss_name(learner: OnlineLearner) -> str:
+    """The learner's loss, whether it is a parameter or fixed."""
+    return str(learner._loss_name())
+
+
+def is_multiclass(learner: OnlineKernelClassifier) -> bool:
+    """Whether the learner supports more than two classes."""
+    return learner._multiclass
 
 
 def blank(learner: OnlineLearner, features: int | Sequence[str], targets: Any) -> OnlineLearner:

@@ -243,8 +243,9 @@ class OnlineLearner(Parameters):
         """Counters of the learner.
 
         rounds, mistakes, cumulative_loss; additions, proxies, removals (over all kernels); archived, overflowed
-        (M-OMD-H); and one number per kernel: alignment_proxy (M-OMD-H), norms, stored, and the counts again as
-        kernel_additions, kernel_proxies, kernel_removals.
+        (M-OMD-H); rounds_before, mistakes_before (up to the last power of two but one); and one number per kernel:
+        alignment_proxy (M-OMD-H), norms, stored, and the counts again as kernel_additions, kernel_proxies,
+        kernel_removals.
         """
         core = self._fitted()
         report = core.report()

@@ -3,10 +3,12 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from pocketkernel.certificate import meaning, mistake_rate, recent_mistake_rate
 from pocketkernel.evaluate.curve import Curve
 from pocketkernel.evaluate.record import Record
 from pocketkernel.report.axes import written
@@ -16,6 +18,9 @@ from pocketkernel.report.tables import Column, Table
 
 MOST_POINTS = 600
 """Of a line: more than a picture has dots from left to right."""
+
+DELTA = 0.05
+"""Probability that an interval for the rate of mistakes fails."""
 
 COLUMNS = {
     "mistakes %": Column("mistakes %", digits=2),
@@ -54,7 +59,7 @@ def write_report(path: str | os.PathLike[str], record: Record, *, title: str = "
         title=title,
         lead=" · ".join(filter(None, [str(settings.get("source") or ""), str(settings.get("when") or "")[:10]])),
         tiles=tiles_of([record], name_of(record)) if len(record.curve) else (),
-        tables=[Table("", [Column("learner"), Column("rows"), *columns], [row])],
+        tables=[Table("", [Column("learner"), Column("rows"), *columns], [row]), *intervals_of(record.curve)],
         charts=charts_of(record),
         settings=[Table("", ["setting", "value"], flat)] if flat else [],
         commands=[str(settings.get("command") or "")],
@@ -130,6 +135,22 @@ def flat_settings(settings: dict[str, Any], before: str = "") -> dict[str, str]:
     return flat
 
 
+def intervals_of(curve: Curve) -> list[Table]:
+    """What the counts prove about the rate of mistakes, since the start and since a restart. Empty without a point."""
+    if not len(curve):
+        return []
+    rows, mistakes = int(curve.rows[-1]), int(curve.mistakes[-1])
+    found = {"all": mistake_rate(mistakes, rows, DELTA)}
+    # The restart is at the first point from a power of two on: no result has a say in that.
+    start = int(np.searchsorted(curve.rows, 2 ** max(rows.bit_length() - 2, 0)))
+    if start < len(curve) - 1:
+        before = {"mistakes_before": int(curve.mistakes[start]), "rounds_before": int(curve.rows[start])}
+        found["latest"] = recent_mistake_rate(mistakes, rows, **before, delta=DELTA)
+    lines = [[name, one.rounds, *(100 * part for part in (one.rate, one.low, one.high))] for name, one in found.items()]
+    columns = [Column("mistakes, %", digits=2), Column("at least", digits=2), Column("at most", digits=2)]
+    return [Table("What is proved about mistakes", [Column("rows"), Column("count"), *columns], lines, meaning(DELTA))]
+
+
 # ---- charts ---------------------------------------------------------------------------------------------------------
 
 
@@ -149,8 +170,15 @@ def charts_of(record: Record, window: int | None = None) -> dict[str, list[Chart
         return Chart(title, [series], "rows", label, note, y_unit=unit, markers=False)
 
     recent = f"Share of wrong predictions in the latest {window:,} rows."
+    proved = [mistake_rate(int(m), int(t), DELTA) for m, t in zip(curve.mistakes[at], curve.rows[at], strict=True)]
+    ends = [
+        Series("at least, 95 %", curve.rows[at], [one.low for one in proved], reference=True),
+        Series("at most, 95 %", curve.rows[at], [one.high for one in proved], reference=True),
+    ]
+    note = "Share of wrong predictions since the start, and its interval, which holds at all times at once."
+    rate = line("Mistake rate", curve.mistake_rate, "mistakes", note, "percent")
     mistakes = [
-        line("Mistake rate", curve.mistake_rate, "mistakes", "Share of wrong predictions since the start.", "percent"),
+        replace(rate, series=[*rate.series, *ends]),
         line("Recent mistake rate", curve.window_mistake_rate(window), "mistakes", recent, "percent"),
     ]
     buffer = []
