@@ -21,19 +21,8 @@ import numpy as np
 from safetensors.numpy import save as save_safetensors
 from scipy import sparse
 
-from discover import ESTIMATORS, EVERYONE, small
-from pocketkernel import (
-    Gaussian,
-    Laplacian,
-    Linear,
-    ModelFileError,
-    PocketRegressor,
-    Polynomial,
-    _core,
-    learners,
-    model_file,
-    river,
-)
+from discover import ESTIMATORS, REGRESSORS, small
+from pocketkernel import Gaussian, Laplacian, Linear, ModelFileError, Polynomial, _core, learners, model_file, river
 from pocketkernel.learners import plausible
 
 MOST_MEMORY = 2**28  # bytes beyond what the process has at the start
@@ -56,11 +45,18 @@ def rows(d, n=60):
 def make(class_, dtype, width=3, **given):
     X, y = rows(width)
     model = small(class_, dtype=dtype, **given)
-    if class_ is PocketRegressor:
-        return model.partial_fit(X, np.column_stack([y, X[:, 0]]) if "loss" in given else y)
     if "n_classes" in given:  # labels that arrive in another order than theirs
         return model.partial_fit(X[:1], ["z"]).partial_fit(X, np.where(y > 0, "b", "a"))
     return model.partial_fit(X, y, classes=[-1, 1])
+
+
+def make_regressor(class_, dtype, width=3, outputs=1, **given):
+    X, y = rows(width)
+    return small(class_, dtype=dtype, **given).partial_fit(X, targets(y, outputs))
+
+
+def targets(y, outputs):
+    return y * 1.5 + 3.0 if outputs == 1 else np.outer(y, np.arange(1.0, outputs + 1))
 
 
 def variants(class_):
@@ -73,21 +69,18 @@ def variants(class_):
     if "storage" in names:
         yield {"storage": "float16", "width": 5}
     if "memory" in names and class_._budget_name not in names:
-        yield {"memory": "3KiB" if class_ is PocketRegressor else "2KiB"}  # too little for any frequency
+        yield {"memory": "2KiB"}  # too little for any frequency
         yield {"memory": "16KiB", "width": 70}
     if "reservoir" in names:
         yield {"budget": 4, "reservoir": 1, "horizon": 1.0}
-    if "quantile" in names:
-        yield {"loss": "quantile", "quantile": 0.9}  # with two targets
-    if "class_weight" in names:
-        yield {"class_weight": {-1: 2.0, 1: 0.5}, "epochs": 3}
+    yield {"class_weight": {-1: 2.0, 1: 0.5}, "epochs": 3}
     if "n_classes" in names:
         yield {"class_weight": "balanced", "n_classes": 4}
 
 
 MODELS = [
     make(class_, dtype, **given).to_bytes()
-    for class_ in EVERYONE
+    for class_ in ESTIMATORS
     for given in variants(class_)
     for dtype in (("float32",) if "storage" in given else ("float32", "float64"))
 ]
@@ -101,14 +94,28 @@ def make_river(class_):
     return model.to_bytes()
 
 
-def make_river_regressor():
-    model = river.KernelRegressor(small(PocketRegressor, random_state=None), seed=1, width=3)
+MODELS += [make_river(class_) for class_ in ESTIMATORS]
+MODELS += [
+    make_regressor(class_, dtype, **given).to_bytes()
+    for class_ in REGRESSORS
+    for given in (
+        {},
+        {"outputs": 3, "memory": "16KiB"},
+        {"loss": "quantile", "quantile": 0.3, "width": 70, "memory": "16KiB"},
+    )
+    for dtype in ("float32", "float64")
+]
+
+
+def make_river_regressor(class_):
+    """The same of numbers."""
+    model = river.KernelRegressor(small(class_, random_state=None), seed=1, width=3)
     for row, y in zip(*rows(4), strict=True):
         model.learn_one(dict(zip("abcd", row.tolist(), strict=True)), float(y))
     return model.to_bytes()
 
 
-MODELS += [*(make_river(class_) for class_ in ESTIMATORS), make_river_regressor()]
+MODELS += [make_river_regressor(class_) for class_ in REGRESSORS]
 
 
 def load(data):
@@ -116,13 +123,13 @@ def load(data):
     if contents.model.get("extra"):
         stream = river.restored(*learners.restored(contents))
         stream.learner_.set_params(n_jobs=None)
-        label = 0.5 if isinstance(stream, river.KernelRegressor) else next(iter(stream._labels.places), True)
+        label = 0.5 if type(stream.learner_) in REGRESSORS else next(iter(stream._labels.places), True)
         for x in ({"a": 1.0, "d": 2.0}, {"new": 0.5}):
             stream.predict_one(x)
             stream.learn_one(x, label)
         return stream.learner_
     name = contents.model.get("estimator")
-    class_ = next((c for c in EVERYONE if c.__name__ == name), EVERYONE[0])
+    class_ = next((c for c in ESTIMATORS + REGRESSORS if c.__name__ == name), ESTIMATORS[0])
     return class_.from_bytes(data)
 
 
@@ -140,12 +147,10 @@ def use(model):
     """
     model.set_params(n_jobs=None)  # a wrong one is refused by name when a block is scored
     X, signs = rows(model.n_features_in_, 24)
-    if isinstance(model, PocketRegressor):
-        y = np.tile(signs[:, None].astype(float), model.n_outputs_)
-        score = model.predict
+    if type(model) in REGRESSORS:
+        y, score = targets(signs, model.n_outputs_), model.predict
     else:
-        y = model.classes_[(signs > 0).astype(int) % len(model.classes_)]
-        score = model.decision_function
+        y, score = model.classes_[(signs > 0).astype(int) % len(model.classes_)], model.decision_function
     huge = np.clip(X * (largest_value(model) / 2), -largest_value(model), largest_value(model))
     weights = np.where(np.arange(24) % 7 == 3, 1e9, 1.0)
     scores = []
@@ -155,13 +160,14 @@ def use(model):
             scores.append(score(block))
             scores.append(model.predict_then_learn(block, y, sample_weight=weight))
             scores.append(score(block))
+            if type(model) in REGRESSORS:
+                model.predict_then_learn(block, y * 1e69)
+                scores.extend(np.moveaxis(model.predict_interval(block), -1, 0))
         model.predict(X[:2])
-        if isinstance(model, PocketRegressor):
-            scores.append(model.predict_interval(X[:2]))
         model.diagnostics_, model.kernel_weights_, model.nbytes, model.get_params()
         with suppress(OverflowError):  # it has diverged
             model._core.save()
-    return all(np.isfinite(some).all() for some in scores)
+    return bool(np.all(np.isfinite(scores)))
 
 
 # ---- files as bytes -------------------------------------------------------------------------------------------------
@@ -381,7 +387,7 @@ def model_digest(recipe):
         ["full", "float16", "bfloat16"].index(recipe["storage"]),
         bits(recipe["step"]), bits(recipe["norm_bound"]), recipe["reservoir"], bits(recipe["horizon"]),
         bits(recipe["nu"]), bits(recipe["rate"]), bits(recipe["regularization"]),
-        *([bits(recipe["quantile"])] if recipe["quantile"] != 0.0 else []),
+        *([bits(recipe["quantile"])] if recipe["quantile"] else []),
         *([3] if recipe["learner"] == "pocket_classifier" else []),  # its revision
     ])  # fmt: skip
 
@@ -394,7 +400,7 @@ def with_good_checksums(state, payload, recipe):
 
 
 COUNTS = ("budget", "features", "reservoir", "seed")
-REALS = ("quantile", "step", "norm_bound", "horizon", "nu", "rate", "regularization")
+REALS = ("step", "norm_bound", "horizon", "nu", "rate", "regularization", "quantile")
 
 
 def edit_recipe(data, rng):

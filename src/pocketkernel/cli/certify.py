@@ -35,7 +35,7 @@ def certify(
     delta
         Probability that an interval fails, or that the bound does.
     report
-        Write an HTML page with tables, and a chart of the bound if there is one, to this file. Needs jinja2.
+        Write an HTML page with tables, and a chart of the bound if there is one, to this file.
     json
         Print everything as one JSON document.
     """

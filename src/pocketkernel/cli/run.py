@@ -1,5 +1,6 @@
 """`pocketkernel run`: learn a file or a pipe; write a record, a model and a report."""
 
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -19,6 +20,7 @@ from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.evaluate.task import CLASSIFICATION
+from pocketkernel.report import Step, write_report
 from pocketkernel.stream.files import STDIN, SUFFIXES
 
 REPORT = "report.html"
@@ -41,7 +43,7 @@ def run(
     checkpoint: Annotated[int | None, Parameter(group=RESULTS, validator=at_least(1))] = None,
     force: Annotated[bool, Parameter(group=RESULTS, negative=())] = False,
     record_format: Annotated[Literal["parquet", "csv"] | None, Parameter(group=RESULTS)] = None,
-    report: Annotated[bool | None, Parameter(group=RESULTS)] = None,
+    report: Annotated[bool, Parameter(group=RESULTS)] = True,
     json: Annotated[bool, Parameter(group=RESULTS, negative=())] = False,
 ) -> None:
     """Learn a file or a pipe row by row; each row is scored before its label is used.
@@ -76,7 +78,7 @@ def run(
     record_format
         Format of the curve. By default Parquet if pyarrow is installed, otherwise CSV.
     report
-        Write report.html. By default only if jinja2 is installed.
+        Write report.html, a page about the run.
     json
         Print the results as one JSON document.
     """
@@ -92,9 +94,6 @@ def run(
         task,
     )
     folder = Path(default_folder(files)) if out is None else out
-    with_report = find_spec("jinja2") is not None if report is None else report
-    if with_report and find_spec("jinja2") is None:
-        raise ModuleNotFoundError("--report needs jinja2: pip install 'pocketkernel[report]'.", name="jinja2")
     console = err()
     began = perf_counter()
     with Watch(console, job.name) as watch:
@@ -109,13 +108,11 @@ def run(
             ),
             begun=watch.begun,
             step=watch.step,
-            finished=(lambda _: _write_report(folder, job.name)) if with_report else None,
+            finished=(lambda _: _write_report(folder, job.name)) if report else None,
         )
         speed = watch.speed(done)
-    if not with_report and report is None:
-        console.print("report.html was not written: it needs jinja2, pip install 'pocketkernel[report]'")
     names = [MODEL, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
-    names += [REPORT] if with_report else []
+    names += [REPORT] if report else []
     if json:
         seconds = {"seconds": done.progress.seconds if done.progress else 0.0, "wall_seconds": perf_counter() - began}
         print_json(results(done) | seconds | {"rows_per_second": speed, "folder": str(folder), "files": names})
@@ -155,10 +152,19 @@ def command_of(files: tuple[str, ...], learner: str, learning: Learning, reading
 
 
 def _write_report(folder: Path, name: str) -> None:
-    from pocketkernel.report import write_report  # noqa: PLC0415  (charts are drawn by it alone)
-
     record = Record.read(folder)
-    write_report(folder / REPORT, record, title=f"{record.settings['learner']} on {name}")
+    title = f"{record.settings['learner']} on {name}"
+    write_report(folder / REPORT, record, title=title, next_steps=_next_steps(folder, record))
+
+
+def _next_steps(folder: Path, record: Record) -> list[Step]:
+    """Two commands: what to do with the model, and what to look at; or first of all to shuffle a sorted file."""
+    model = shlex.quote(str(folder))
+    predict = Step("Predict the rows of another file:", f"pocketkernel predict {model} NEW-FILE > predictions.csv")
+    if record.results.get("warnings"):
+        again = f"{record.settings['command']} --permute=0 --out {model}-shuffled"
+        return [Step("Run again with the rows in random order:", again), predict]
+    return [predict, Step("Look into the model:", f"pocketkernel inspect {model}")]
 
 
 def _show(done: Run, name: str, speed: float, files: str) -> None:

@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from pocketkernel import learners, model_file
 from pocketkernel.evaluate.ahead import ahead
+from pocketkernel.evaluate.influence import influence_of
 from pocketkernel.evaluate.metrics import ClassificationMetrics, Metrics, RegressionMetrics
 from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline, ready
 from pocketkernel.evaluate.progressive import Progress, follow, follow_values
 from pocketkernel.evaluate.record import Record
 from pocketkernel.evaluate.recorder import Recorder
+from pocketkernel.evaluate.reservoir import Reservoir
 from pocketkernel.evaluate.settings import settings_of
 from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, found_task
 from pocketkernel.stream import Block, Scaler, Stream, gather, permutation
@@ -46,6 +48,7 @@ class Run:
         self.task = task  # None: as the first block tells
         self.recorder = Recorder()
         self.metrics: Metrics | None = None
+        self.reservoir = Reservoir(stream.n_features)
         self.results: dict[str, Any] = {}  # of the metrics, once the run has ended
         self.progress: Progress | None = None  # after the latest block
         self.total = rows  # that there will be, if that is known
@@ -66,8 +69,7 @@ class Run:
         if first is None:
             if self.progress is None:
                 raise StreamError("at least one row", "none", file=self.stream.name)
-            assert self.metrics is not None
-            self.results = self.metrics.results()
+            self._finish()
             return
         if first.y is None:
             raise ValueError("the stream has no labels, and learning needs them: give label=.")
@@ -85,7 +87,14 @@ class Run:
             self.progress = progress
             self.recorder.add(self.model, progress)
             yield progress
-        self.results = self.metrics.results()
+        self._finish()
+
+    def _finish(self) -> None:
+        assert self.metrics is not None
+        names = self.stream.feature_names or [f"column {k}" for k in range(1, self.stream.n_features + 1)]
+        sources = [] if self.stream.encoding is None else [one.name for one in self.stream.encoding.features]
+        influence = influence_of(self.model, self.reservoir.rows(), names, sources)
+        self.results = self.metrics.results() | {"influence": influence}
 
     def _follow(self, labelled: Iterator[tuple[Any, npt.NDArray[Any]]]) -> Iterator[Progress]:
         if isinstance(self.metrics, RegressionMetrics):
@@ -176,7 +185,9 @@ class Run:
         return self._scaled(block), block.y
 
     def _scaled(self, block: Block) -> Any:
-        return block.X if self.scaler is None else self.scaler.transform_then_learn(ready(block, self.scaler))
+        X = block.X if self.scaler is None else self.scaler.transform_then_learn(ready(block, self.scaler))
+        self.reservoir.update(X)
+        return X
 
     def _numbers(self, block: Block) -> npt.NDArray[np.float64]:
         assert block.y is not None

@@ -16,10 +16,11 @@ from pocketkernel._alone import alone
 from pocketkernel._files import replacing
 from pocketkernel._json import canonical
 from pocketkernel._threads import allowed_threads
-from pocketkernel.fleet import _store
+from pocketkernel.fleet import records
 from pocketkernel.fleet._keys import Key, kind_of, read_keys, refuse_large
 from pocketkernel.fleet._models import BASE, Models, Rows
-from pocketkernel.fleet._store import FleetStoreError, FolderStore
+from pocketkernel.fleet._store import CONFIGURATION, FolderStore
+from pocketkernel.fleet.records import FleetStoreError
 from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
 from pocketkernel.model_file import Contents, ModelFileError
 
@@ -298,7 +299,7 @@ class Fleet:
         configuration = model_file.encode(self._contents())
         with alone(self), replacing(path) as file:
             file.write(_EXPORT + len(configuration).to_bytes(8, "little") + configuration)
-            _store.write_snapshot(self, file, {})
+            records.write_snapshot(self, file, {})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
@@ -307,7 +308,7 @@ class Fleet:
             store = FolderStore(path)
             configuration = store.configuration()
             if configuration is None:
-                raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {_store.CONFIGURATION}.")
+                raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {CONFIGURATION}.")
             return cls._from(_decoded(configuration, path), store, n_jobs)
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -316,8 +317,8 @@ class Fleet:
             if not head.startswith(_EXPORT) or length > size - len(head):
                 raise FleetStoreError(f"{os.fspath(path)} is not an exported fleet.")
             fleet = cls._from(_decoded(file.read(length), path), None, n_jobs)
-            with _store.naming(Path(path)):
-                _store.read_snapshot(fleet, file, size - len(head) - length)
+            with records.naming(Path(path)):
+                records.read_snapshot(fleet, file, size - len(head) - length)
         return fleet
 
     @classmethod
@@ -372,7 +373,7 @@ class Fleet:
     def _journal(self, keys: list[Key], rows: Rows, y: Any, weights: Any) -> None:
         if self._store is not None:
             assert self.key_kind is not None
-            piece = _store.lesson_piece(self.key_kind, keys, rows, y, weights, offset=self.offset)
+            piece = records.lesson_piece(self.key_kind, keys, rows, y, weights, offset=self.offset)
             self._store.append(piece, len(keys))
 
     def _commit_if_due(self) -> None:
@@ -381,16 +382,16 @@ class Fleet:
 
     def _note(self, head: dict[str, Any], *blobs: bytes) -> None:
         if self._store is not None:
-            self._store.append(_store.piece_of(head, *blobs), 1)
+            self._store.append(records.piece_of(head, *blobs), 1)
             self._commit_if_due()
 
-    def _replay(self, piece: tuple[dict[str, Any], list[bytes]]) -> None:
-        """Do again what a piece of the log says."""
+    def replay(self, piece: tuple[dict[str, Any], list[bytes]]) -> None:
+        """Do again what a piece of a log says; for stores."""
         head, blobs = piece
         try:
             self.key_kind = head["kind"]
             if head["do"] == "learn":
-                keys, rows, y, weights = _store.read_lesson(head, blobs)
+                keys, rows, y, weights = records.read_lesson(head, blobs)
                 scores = learners.room_for_scores(self._template, len(keys))
                 with _KeysOfRows(self._models, keys):
                     learn: Callable[..., int] = (

@@ -70,13 +70,13 @@ class Models:
         """Tell the core the labels."""
         self.core.set_labels(classes)
 
-    def learn_dense(self, x: Any, y: Any, weights: Any, scores: Any) -> int:
-        """Score and learn the rows of a matrix."""
+    def learn_dense(self, x: Any, y: Any, weights: Any, scores: Any, linear: None = None) -> int:
+        """Score and learn the rows of a matrix; a fleet does not tell the linear part of the scores."""
         return self._learn((x,), y, weights, scores)
 
     def learn_sparse(self, *given: Any) -> int:
         """Score and learn the rows of a CSR matrix: values, columns, starts, labels, weights, scores."""
-        return self._learn(given[:3], *given[3:])
+        return self._learn(given[:3], *given[3:6])
 
     def score_dense(self, x: Any, scores: Any, threads: int) -> int:
         """Score the rows of a matrix."""
