@@ -376,6 +376,9 @@ FAMILIES = ["gaussian", "laplacian", "polynomial", "linear"]
 LOSSES = ["hinge", "logistic", "smooth_hinge"]
 
 
+REVISIONS = {"pocket_classifier": [3], "m_omd_s": [2], "multiclass_m_omd_s": [2]}
+
+
 def model_digest(recipe):
     """state.hpp: everything that decides the layout or the course of a run."""
     kernels = [(FAMILIES.index(k[0]), bits(float((*k, 1.0)[1]))) for k in recipe["kernels"]]
@@ -388,7 +391,7 @@ def model_digest(recipe):
         bits(recipe["step"]), bits(recipe["norm_bound"]), recipe["reservoir"], bits(recipe["horizon"]),
         bits(recipe["nu"]), bits(recipe["rate"]), bits(recipe["regularization"]),
         *([bits(recipe["quantile"])] if recipe["quantile"] else []),
-        *([3] if recipe["learner"] == "pocket_classifier" else []),  # its revision
+        *REVISIONS.get(recipe["learner"], []),
     ])  # fmt: skip
 
 
