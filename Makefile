@@ -30,7 +30,7 @@ lint: $(VENV)/tools-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(shell find core bindings tests -name '*.?pp')
+	$(BIN)/clang-format --dry-run --Werror $(shell find core bindings tests src -name '*.?pp')
 
 wheel:
 	rm -rf dist

@@ -4,6 +4,8 @@
 // and the flags of its level.
 #include "engine.hpp"
 
+#define POCKETKERNEL_WATCH binding::Watch
+#include "pocketkernel/fleet.hpp"
 #include "pocketkernel/learners/list.hpp"
 
 namespace pocketkernel::binding {
@@ -11,19 +13,19 @@ namespace {
 
 using T = POCKETKERNEL_ELEMENT;
 
+template <class U>
+Row<U> row_at(const Rows& rows, std::size_t r) {
+    const U* values = static_cast<const U*>(rows.values);
+    if (!rows.columns) return {values + r * rows.features, nullptr, 0};
+    const std::size_t end = smaller(static_cast<std::size_t>(read_once(rows.starts + r + 1)), rows.stored);
+    const std::size_t begin = smaller(static_cast<std::size_t>(read_once(rows.starts + r)), end);
+    return {values + begin, rows.columns + begin, smaller(end - begin, rows.features)};
+}
+
 // Calls f(r, row) for the rows, in order.
 template <class U, class F>
 void for_each_row(const Rows& rows, F&& f) {
-    const U* values = static_cast<const U*>(rows.values);
-    for (std::size_t r = 0; r < rows.count; ++r) {
-        if (rows.columns) {
-            const std::size_t end = smaller(static_cast<std::size_t>(read_once(rows.starts + r + 1)), rows.stored);
-            const std::size_t begin = smaller(static_cast<std::size_t>(read_once(rows.starts + r)), end);
-            f(r, Row<U>{values + begin, rows.columns + begin, smaller(end - begin, rows.features)});
-        } else {
-            f(r, Row<U>{values + r * rows.features, nullptr, 0});
-        }
-    }
+    for (std::size_t r = 0; r < rows.count; ++r) f(r, row_at<U>(rows, r));
 }
 template <class F>
 void for_each_row(const Rows& rows, F&& f) {
@@ -32,6 +34,16 @@ void for_each_row(const Rows& rows, F&& f) {
     else
         for_each_row<float>(rows, f);
 }
+
+// Counts numbers, and writes them if there is room.
+struct Counting {
+    double* out;
+    std::size_t& count;
+    void operator()(double number) const {
+        if (out) out[count] = number;
+        ++count;
+    }
+};
 
 // The status of the first row that cannot be learned, and its position.
 template <bool Missing, class U>
@@ -43,7 +55,19 @@ Status check_rows(const Rows& rows, double limit, Fault& fault) {
         if (status != Status::ok) fault = {place / rows.features, place % rows.features};
         return status;
     }
-    Status status = Status::ok;
+    // All values at once, and of the columns no more than that they ascend: another look only if something is wrong.
+    const std::size_t end = smaller(static_cast<std::size_t>(rows.starts[rows.count]), rows.stored);
+    const std::size_t begin = smaller(static_cast<std::size_t>(rows.starts[0]), end);
+    Status status = check_values<Missing>(values + begin, end - begin, limit, place);
+    bool ascend = true;
+    for_each_row<U>(rows, [&](std::size_t, const Row<U>& row) {
+        if (row.nonzeros == 0) return;
+        ascend &= row.columns[0] >= 0;
+        for (std::size_t i = 1; i < row.nonzeros; ++i) ascend &= row.columns[i - 1] < row.columns[i];
+        ascend &= row.columns[row.nonzeros - 1] < static_cast<std::int64_t>(rows.features);
+    });
+    if (status == Status::ok && ascend) return status;
+    status = Status::ok;
     for_each_row<U>(rows, [&](std::size_t r, const Row<U>& row) {
         if (status != Status::ok) return;
         status = check_values<Missing>(row.values, row.nonzeros, limit, place);
@@ -65,6 +89,7 @@ template <class L>
 class EngineOf final : public Engine {
   public:
     explicit EngineOf(L* learner) : learner_(*learner) {}
+    explicit EngineOf(Fleet<L>* fleet) : learner_(fleet->learner()), fleet_(fleet) {}
 
     Status check(const Rows& rows, Fault& fault) const override {
         const double limit = L::largest_value(learner_.config().storage);
@@ -73,15 +98,22 @@ class EngineOf final : public Engine {
     }
     std::size_t outputs() const override { return L::multiclass ? learner_.config().classes : 1; }
     bool is_regressor() const override { return L::task == Task::regression; }
-    void learn(const Rows& rows, const Lessons& lessons, double* scores) override {
-        for_each_row(rows, [&](std::size_t r, const auto& row) {
+    bool tells_linear() const override { return L::tells_linear; }
+    void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots, Watch* watch,
+               double* linear) override {
+        visit(rows, slots, [&](std::size_t r, const auto& row) {
+            if (watch && watch->stopped()) return;
             const double weight = lessons.weights ? lessons.weights[r] : 1.0;
+            double* part = linear ? linear + r * outputs() : nullptr;
             if constexpr (L::task == Task::regression)
-                learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs());
+                learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs(), part);
+            else if constexpr (L::tells_linear)
+                learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs(), part);
             else if constexpr (L::multiclass)
                 learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs());
             else
                 scores[r] = learner_.learn(row, lessons.labels[r] > 0 ? 1.0 : -1.0, weight);
+            if (watch) watch->end_row();
         });
     }
     std::size_t scratch_bytes() const override {
@@ -89,17 +121,18 @@ class EngineOf final : public Engine {
         (void)learner_.workspace_on(counter);
         return counter.used();
     }
-    void score(const Rows& rows, double* scores, void* scratch) override {
-        if (!scratch) return score_with(learner_.workspace(), rows, scores);
+    void score(const Rows& rows, double* scores, void* scratch, const Slots* slots) override {
+        if (!scratch) return score_with(learner_.workspace(), rows, scores, slots);
         Arena arena(scratch);
         Workspace<T> work = learner_.workspace_on(arena);
-        score_with(work, rows, scores);
+        score_with(work, rows, scores, slots);
     }
     void kernel_scores(const Rows& rows, double* scores) override {
         if constexpr (!L::multiclass) {
             Workspace<T>& work = learner_.workspace();
             for_each_row(rows, [&](std::size_t, const auto& row) {
-                (void)learner_.score(work.query.read(row), work);
+                double mixed;
+                score_query(work.query.read(row), work, &mixed);
                 for (std::size_t i = 0; i < learner_.config().kernel_count; ++i)
                     *scores++ = learner_.kernel_score(work, i);
             });
@@ -107,13 +140,16 @@ class EngineOf final : public Engine {
     }
     std::size_t coefficients(std::size_t kernel, double* out) const override {
         std::size_t count = 0;
-        learner_.for_each_coefficient(kernel, [&](double a) {
-            if (out) out[count] = a;
-            ++count;
-        });
+        learner_.for_each_coefficient(kernel, Counting{out, count});
+        return count;
+    }
+    std::size_t evidence(double* out) const override {
+        std::size_t count = 0;
+        learner_.for_each_evidence(Counting{out, count});
         return count;
     }
     const Tally& tally() const override { return learner_.tally(); }
+    const Milestones& milestones() const override { return learner_.milestones(); }
     KernelReport report(std::size_t kernel) const override { return learner_.report(kernel); }
     bool frequencies(double* out) const override {
         if constexpr (has_frequencies<L>) {
@@ -164,26 +200,44 @@ class EngineOf final : public Engine {
         return false;
     }
     void forget_lags() override { learner_.forget_lags(); }
+    void forget_rows() override { learner_.forget_rows(); }
     bool valid() const override { return learner_.valid(); }
     std::size_t state_bytes() const override { return pocketkernel::state_bytes(learner_); }
     void save(unsigned char* to) const override { pocketkernel::save(learner_, to); }
     Status load(const unsigned char* from, std::size_t size) override {
         return pocketkernel::load(learner_, from, size);
     }
+    void attach(unsigned char* slot) override { (void)fleet_->at(slot); }
+    const unsigned char* newborn() const override { return fleet_->newborn(); }
 
   private:
-    void score_with(Workspace<T>& work, const Rows& rows, double* scores) const {
-        for_each_row(rows, [&](std::size_t r, const auto& row) {
+    // Calls f(r, row) for the rows, in order; of a fleet, attached to each row's slot.
+    template <class F>
+    void visit(const Rows& rows, const Slots* slots, F&& f) {
+        if (!slots) return for_each_row(rows, f);
+        fleet_->for_each_row(
+            rows.count, slots->part, slots->parts, [&](std::size_t r) { return slots->of[r]; },
+            [&](std::size_t slot) { return slots->state(slot); },
+            [&](L&, std::size_t r) { rows.doubles ? f(r, row_at<double>(rows, r)) : f(r, row_at<float>(rows, r)); });
+    }
+    void score_with(Workspace<T>& work, const Rows& rows, double* scores, const Slots* slots) {
+        visit(rows, slots, [&](std::size_t r, const auto& row) {
             if constexpr (L::reads_rows)
                 learner_.score(row, work, scores + r * outputs());
-            else if constexpr (L::multiclass)
-                learner_.score(work.query.read(row), work, scores + r * outputs());
             else
-                scores[r] = learner_.score(work.query.read(row), work);
+                score_query(work.query.read(row), work, scores + r * outputs());
         });
+    }
+    // Not inlined: rows of either type share it.
+    [[gnu::noinline]] void score_query(const Query<T>& x, Workspace<T>& work, double* scores) const {
+        if constexpr (L::multiclass)
+            learner_.score(x, work, scores);
+        else
+            *scores = learner_.score(x, work);
     }
 
     L& learner_;
+    Fleet<L>* fleet_ = nullptr;
 };
 
 // The engine itself is in front of its learner, in the same block.
@@ -200,7 +254,7 @@ const char* learner_name(std::size_t place) {
     return name;
 }
 
-bool engine_size(const char* learner, const Config& config, std::size_t& bytes, std::size_t& state_bytes,
+bool engine_size(const char* learner, const Config& config, bool fleet, std::size_t& bytes, std::size_t& state_bytes,
                  Status& status) {
     return with_learner<T>(learner, [&](auto kind) {
         using L = typename decltype(kind)::type;
@@ -208,20 +262,25 @@ bool engine_size(const char* learner, const Config& config, std::size_t& bytes, 
         if (status != Status::ok) return;
         const Size size = size_of<L>(config);
         constexpr std::size_t most = std::numeric_limits<std::size_t>::max() - front_bytes<L>;
-        bytes = front_bytes<L> + smaller(size.bytes, most);
+        bytes = front_bytes<L> + smaller(fleet ? Fleet<L>::size_of(config).bytes : size.bytes, most);
         state_bytes = size.state_bytes;
     });
 }
 
-bool engine_make(const char* learner, const Config& config, void* block, std::size_t size, Engine*& engine,
+bool engine_make(const char* learner, const Config& config, bool fleet, void* block, std::size_t size, Engine*& engine,
                  Status& status) {
     return with_learner<T>(learner, [&](auto kind) {
         using L = typename decltype(kind)::type;
-        L* made = nullptr;
-        status = size < front_bytes<L>
-                     ? Status::block_too_small
-                     : make(config, static_cast<unsigned char*>(block) + front_bytes<L>, size - front_bytes<L>, made);
-        if (status == Status::ok) engine = new (block) EngineOf<L>(made);
+        unsigned char* place = static_cast<unsigned char*>(block) + front_bytes<L>;
+        const auto build = [&](auto maker, auto* made) {
+            status =
+                size < front_bytes<L> ? Status::block_too_small : maker(config, place, size - front_bytes<L>, made);
+            if (status == Status::ok) engine = new (block) EngineOf<L>(made);
+        };
+        if (fleet)
+            build(Fleet<L>::make, static_cast<Fleet<L>*>(nullptr));
+        else
+            build(make<L>, static_cast<L*>(nullptr));
     });
 }
 

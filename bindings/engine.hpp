@@ -31,8 +31,54 @@ struct Lessons {
     const double* weights = nullptr;
 };
 
+// The models of a fleet: where their states are, and to which one each row belongs. Of these rows a thread takes those
+// of its part of the slots.
+struct Slots {
+    unsigned char* const* slabs = nullptr;
+    unsigned slab_bits = 0;  // a slab has 2^slab_bits slots
+    std::size_t bytes = 0;   // of a slot
+    const std::size_t* of = nullptr;
+    std::size_t part = 0, parts = 1;
+
+    unsigned char* state(std::size_t slot) const {
+        return slabs[slot >> slab_bits] + (slot & ((std::size_t(1) << slab_bits) - 1)) * bytes;
+    }
+};
+
 struct Fault {
     std::size_t row = 0, column = 0;
+};
+
+// The host's side of the core's watch.hpp, for the thread that learns: keeps the state from before a row that takes
+// long, and puts it back if the row is given up. Scoring is not watched: no row takes long.
+class Watch {
+  public:
+    static constexpr bool present = true;
+    static void begin(unsigned char* state, std::size_t size) {
+        if (current) current->keep(state, size);
+    }
+    static bool give_up() { return current && current->kept_ && current->is_over(); }
+
+    // Whether the last row was given up: then nothing of it, nor of the rows after it, is learned.
+    bool stopped() const { return stopped_; }
+    void end_row() {
+        if (kept_) put_back();
+    }
+
+  protected:
+    Watch() { current = this; }
+    ~Watch() { current = nullptr; }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+    virtual bool is_over() = 0;  // whether to give up
+    virtual void keep(unsigned char* state, std::size_t size) = 0;
+    virtual void put_back() = 0;
+
+    bool kept_ = false, stopped_ = false;
+
+  private:
+    static thread_local Watch* current;
 };
 
 class Engine {
@@ -41,13 +87,18 @@ class Engine {
     // Scores are written row by row, `outputs` of them each.
     virtual std::size_t outputs() const = 0;
     virtual bool is_regressor() const = 0;
-    virtual void learn(const Rows& rows, const Lessons& lessons, double* scores) = 0;
+    // Also those of the learner's linear part, unless `linear` is null; only if the learner tells them.
+    virtual bool tells_linear() const = 0;
+    virtual void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots = nullptr,
+                       Watch* watch = nullptr, double* linear = nullptr) = 0;
     // Several threads may score at once, each with its own scratch; null means the learner's own.
     virtual std::size_t scratch_bytes() const = 0;
-    virtual void score(const Rows& rows, double* scores, void* scratch) = 0;
+    virtual void score(const Rows& rows, double* scores, void* scratch, const Slots* slots = nullptr) = 0;
     virtual void kernel_scores(const Rows& rows, double* scores) = 0;  // K for each row; not of a multiclass learner
     virtual std::size_t coefficients(std::size_t kernel, double* out) const = 0;  // how many; null only counts
+    virtual std::size_t evidence(double* out) const = 0;                          // likewise
     virtual const Tally& tally() const = 0;
+    virtual const Milestones& milestones() const = 0;
     virtual KernelReport report(std::size_t kernel) const = 0;
     virtual bool frequencies(double* out) const = 0;  // false if the learner has none
     virtual std::size_t frequency_count() const = 0;
@@ -59,10 +110,14 @@ class Engine {
     virtual bool shares(double* out) const = 0;
     virtual bool events(std::uint64_t& count, std::uint64_t* out) const = 0;
     virtual void forget_lags() = 0;
+    virtual void forget_rows() = 0;
     virtual bool valid() const = 0;
     virtual std::size_t state_bytes() const = 0;
     virtual void save(unsigned char* to) const = 0;
     [[nodiscard]] virtual Status load(const unsigned char* from, std::size_t size) = 0;
+    // Of a fleet only: everything here is then about the model in the slot to which it is attached.
+    virtual void attach(unsigned char* slot) = 0;
+    virtual const unsigned char* newborn() const = 0;  // the state of a model that has learned nothing
 
   protected:
     ~Engine() = default;  // an engine is freed with its block
@@ -71,9 +126,10 @@ class Engine {
 // What one compilation of the core offers. Functions return false for unknown names.
 struct Table {
     const char* (*learner)(std::size_t place);  // names of the learners, then null
-    bool (*size)(const char* learner, const Config& config, std::size_t& bytes, std::size_t& state_bytes,
+    // A learner with its state in the same block, or a fleet, whose states are elsewhere.
+    bool (*size)(const char* learner, const Config& config, bool fleet, std::size_t& bytes, std::size_t& state_bytes,
                  Status& status);
-    bool (*make)(const char* learner, const Config& config, void* block, std::size_t size, Engine*& engine,
+    bool (*make)(const char* learner, const Config& config, bool fleet, void* block, std::size_t size, Engine*& engine,
                  Status& status);
     // For tests and benchmarks: an elementary function, lane by lane; a kernel's values by the ladder; and a bare pass.
     bool (*elementary)(const char* function, const double* in, double* out, std::size_t n);

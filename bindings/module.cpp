@@ -8,6 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <memory>
 #include <new>
 #include <string>
@@ -18,6 +20,9 @@
 #if !defined(_WIN32)
 #include <pthread.h>
 #endif
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #include "engine.hpp"
 #include "pocketkernel/event_log.hpp"
@@ -25,6 +30,7 @@
 #include "pocketkernel/losses/list.hpp"
 #include "pocketkernel/row.hpp"
 #include "pocketkernel/simd.hpp"
+#include "pocketkernel/state.hpp"
 #include "pocketkernel/target_scale.hpp"
 #include "text.hpp"
 
@@ -32,6 +38,8 @@ namespace nb = nanobind;
 using namespace nb::literals;
 namespace pk = pocketkernel;
 using namespace pocketkernel::binding;
+
+thread_local pocketkernel::binding::Watch* pocketkernel::binding::Watch::current = nullptr;
 
 namespace {
 
@@ -92,6 +100,7 @@ class View {
     static std::size_t item_of(char format) {
         switch (format) {
             case '?':
+            case 'B':
             case 'b': return 1;
             case 'i':
             case 'f': return 4;
@@ -139,6 +148,45 @@ class Pulse {
 
   private:
     std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// Ctrl-C in the middle of a row. The state is copied before a row that takes long, in memory that is freed after the
+// call; without memory for that it runs to its end.
+class LongRow final : public Watch {
+  public:
+    void stop_if_asked() const {
+        if (error_) std::rethrow_exception(error_);
+    }
+
+  private:
+    bool is_over() override {
+        if (stopped_) return true;
+        try {
+            pulse_.beat();
+        } catch (...) {
+            error_ = std::current_exception();
+            stopped_ = true;
+        }
+        return stopped_;
+    }
+    void keep(unsigned char* state, std::size_t size) override {
+        if (!copy_) copy_.reset(new (std::nothrow) unsigned char[size]);
+        kept_ = copy_ != nullptr;
+        if (!kept_) return;
+        state_ = state;
+        size_ = size;
+        std::memcpy(copy_.get(), state, size);
+    }
+    void put_back() override {
+        if (stopped_) std::memcpy(state_, copy_.get(), size_);
+        kept_ = false;
+    }
+
+    Pulse pulse_;
+    std::exception_ptr error_;
+    std::unique_ptr<unsigned char[]> copy_;
+    unsigned char* state_ = nullptr;
+    std::size_t size_ = 0;
 };
 
 // ---- labels ---------------------------------------------------------------------------------------------------------
@@ -284,18 +332,7 @@ class PyLearner {
     static constexpr int unsuited = -1;
 
     PyLearner(const std::string& learner, bool doubles, const std::string& level, const Settings& settings)
-        : settings_(settings) {
-        const Table& table = table_of(level, doubles);
-        const pk::Config config = settings_.get();
-        pk::Status status = pk::Status::ok;
-        std::size_t state_bytes = 0;
-        if (!table.size(learner.c_str(), config, size_, state_bytes, status)) throw nb::value_error("unknown learner");
-        if (status == pk::Status::ok) {
-            block_ = new_block(size_);
-            (void)table.make(learner.c_str(), config, block_.get(), size_, engine_, status);
-        }
-        if (status != pk::Status::ok) throw nb::value_error(pk::describe(status).sentence);
-    }
+        : PyLearner(table_of(level, doubles), learner, settings, false) {}
 
     std::size_t nbytes() const { return size_; }
     // The labels as numbers in ascending order; any other label gives label_unknown.
@@ -303,19 +340,19 @@ class PyLearner {
     std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
 
     // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted
-    // first.
-    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores) {
+    // first. `linear` is None, or has room for the scores of the linear part.
+    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores, nb::handle linear) {
         const View x(X, false);
         Rows rows;
         if (!dense(x, rows)) return unsuited;
-        return learn(rows, y, weights, scores);
+        return learn(rows, y, weights, scores, linear);
     }
     int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle weights,
-                     nb::handle scores) {
+                     nb::handle scores, nb::handle linear) {
         const View v(values, false), c(columns, false), s(starts, false);
         Rows rows;
         if (!sparse(v, c, s, rows)) return unsuited;
-        return learn(rows, y, weights, scores);
+        return learn(rows, y, weights, scores, linear);
     }
     // Uses at most `threads` threads; the scores do not depend on how many.
     int score_dense(nb::handle X, nb::handle scores, std::size_t threads) {
@@ -350,6 +387,13 @@ class PyLearner {
         return all;
     }
 
+    std::vector<double> evidence() {
+        const Guard guard(*this, reading);
+        std::vector<double> all(engine_->evidence(nullptr));
+        (void)engine_->evidence(all.data());
+        return all;
+    }
+
     nb::dict tally() {
         const Guard guard(*this, reading);
         const pk::Tally& t = engine_->tally();
@@ -362,6 +406,8 @@ class PyLearner {
         d["removals"] = t.removals;
         d["archived"] = t.archived;
         d["overflowed"] = t.overflowed;
+        d["rounds_before"] = engine_->milestones().rounds_before();
+        d["mistakes_before"] = engine_->milestones().mistakes_before();
         return d;
     }
     nb::list report() {
@@ -425,6 +471,10 @@ class PyLearner {
         const Guard guard(*this, changing);
         engine_->forget_lags();
     }
+    void forget_rows() {
+        const Guard guard(*this, changing);
+        engine_->forget_rows();
+    }
 
     std::size_t state_bytes() const { return engine_->state_bytes(); }
     nb::bytes save() {
@@ -441,7 +491,25 @@ class PyLearner {
         return code(engine_->load(static_cast<const unsigned char*>(bytes.data()), bytes.size()));
     }
 
-  private:
+  protected:
+    PyLearner(const Table& table, const std::string& learner, const Settings& settings, bool fleet)
+        : settings_(settings) {
+        std::size_t state_bytes = 0;
+        pk::Status status = pk::Status::ok;
+        if (!table.size(learner.c_str(), settings_.get(), fleet, size_, state_bytes, status))
+            throw nb::value_error("unknown learner");
+        if (status != pk::Status::ok) throw nb::value_error(pk::describe(status).sentence);
+        engine_ = new_engine(table, learner, fleet, block_);
+    }
+    Engine* new_engine(const Table& table, const std::string& learner, bool fleet, Block& block) const {
+        Engine* engine = nullptr;
+        pk::Status status = pk::Status::ok;
+        block = new_block(size_);
+        (void)table.make(learner.c_str(), settings_.get(), fleet, block.get(), size_, engine, status);
+        if (status != pk::Status::ok) throw nb::value_error(pk::describe(status).sentence);
+        return engine;
+    }
+
     // One caller at a time: a learner must not be shared between threads, and silent corruption is worse than an error.
     enum Use : std::uint64_t { reading = 1, changing = 2 };
     class Guard {
@@ -502,7 +570,29 @@ class PyLearner {
         return out.has(2, "d") && out.size(0) == rows.count && out.size(1) == outputs;
     }
 
-    int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores) {
+    int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores, nb::handle linear) {
+        const View parts(linear, true);
+        const bool told = !linear.is_none();
+        if (told && !(engine_->tells_linear() && has_room(parts, rows))) return unsuited;
+        return learn_with(rows, y, sample_weight, scores, [&](const Lessons& lessons, double* out) {
+            LongRow row;
+            return run(rows, [&](const Rows& slice, std::size_t first) {
+                const std::size_t place = first * engine_->outputs();
+                engine_->learn(slice, from(lessons, first), out + place, nullptr, &row,
+                               told ? parts.data<double>() + place : nullptr);
+                row.stop_if_asked();
+            });
+        });
+    }
+    // Lessons of the rows from `first` on.
+    Lessons from(const Lessons& lessons, std::size_t first) const {
+        return {lessons.labels ? lessons.labels + first : nullptr,
+                lessons.targets ? lessons.targets + first * engine_->outputs() : nullptr,
+                lessons.weights ? lessons.weights + first : nullptr};
+    }
+    // Calls teach(lessons, scores) with copies of the labels or targets and the weights.
+    template <class Teach>
+    int learn_with(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores, Teach&& teach) {
         const View given(y, false), weights(sample_weight, false), out(scores, true);
         const bool to_numbers = engine_->is_regressor();
         if (!has_room(out, rows) || !(to_numbers ? has_targets(given, rows) : has_labels(given, rows))) return unsuited;
@@ -521,12 +611,9 @@ class PyLearner {
         }
         if (weighted && !copy(weights, 0.0, 1e9, rows.count, 1, copies.data()))
             return code(pk::Status::weight_out_of_range);
-        return run(rows, [&](const Rows& slice, std::size_t first) {
-            const Lessons lessons{places.data() + (to_numbers ? 0 : first),
-                                  targets.data() + (to_numbers ? first * outputs : 0),
-                                  weighted ? copies.data() + first : nullptr};
-            engine_->learn(slice, lessons, out.data<double>() + first * outputs);
-        });
+        const Lessons lessons{to_numbers ? nullptr : places.data(), to_numbers ? targets.data() : nullptr,
+                              weighted ? copies.data() : nullptr};
+        return teach(lessons, out.data<double>());
     }
     static bool has_labels(const View& y, const Rows& rows) {
         return y.has(1, label_formats) && y.size(0) == rows.count;
@@ -565,10 +652,14 @@ class PyLearner {
         return without_lock(rows, [&] { return score_slices(rows, out.data<double>(), threads); });
     }
 
-    // Checks the whole block, then calls f(slice, first) for its slices. Ctrl-C takes effect between two slices: what
-    // was learned before stays learned.
+    // Checks the whole block, then calls f(slice, first) for its slices. Ctrl-C takes effect between two slices, or in
+    // a row that takes long: what was learned before stays learned.
     template <class F>
     int run(const Rows& rows, F&& f) {
+        return run(rows, rows_at_once(), f);
+    }
+    template <class F>
+    int run(const Rows& rows, std::size_t at_once, F&& f) {
         return without_lock(rows, [&] {
             Pulse pulse;
             pk::Status status = pk::Status::ok;
@@ -579,7 +670,7 @@ class PyLearner {
                 if (status != pk::Status::ok) fault_.row += first;
             });
             if (status != pk::Status::ok) return status;
-            for_each_slice(rows, rows_at_once(), [&](const Rows& slice, std::size_t first) {
+            for_each_slice(rows, at_once, [&](const Rows& slice, std::size_t first) {
                 if (first > 0) pulse.beat();
                 f(slice, first);
             });
@@ -593,10 +684,10 @@ class PyLearner {
     }
     static constexpr std::size_t values_at_once = std::size_t(1) << 20, bytes_at_once = std::size_t(1) << 24;
 
-    // A single row is finished before another thread could get the GIL.
+    // A single row is finished before another thread could get the GIL, unless the learner is large.
     template <class F>
-    static int without_lock(const Rows& rows, F&& f) {
-        if (rows.count <= 1) return code(f());
+    int without_lock(const Rows& rows, F&& f) const {
+        if (rows.count <= 1 && size_ <= bytes_at_once / 16) return code(f());
         const nb::gil_scoped_release release;
         return code(f());
     }
@@ -673,6 +764,251 @@ class PyLearner {
     std::atomic<std::uint64_t> holder_{0};  // 0, or the use and the forks before it
 };
 
+// ---- fleet ----------------------------------------------------------------------------------------------------------
+
+// Many models of one configuration, each in a slot of its own. Slots are allocated in slabs of some megabytes, which
+// never move. Rows are learned in slices; within a slice each thread takes the rows of its share of the slots, so
+// Ctrl-C leaves the first rows learned, whatever the number of threads.
+class PyFleet : public PyLearner {
+  public:
+    PyFleet(const std::string& learner, bool doubles, const std::string& level, const Settings& settings)
+        : PyLearner(table_of(level, doubles), learner, settings, true),
+          table_(table_of(level, doubles)),
+          learner_(learner) {
+        slots_.bytes = engine_->state_bytes() - sizeof(pk::StateHeader);
+        while (slots_.bytes << (slots_.slab_bits + 1) <= slab_bytes) ++slots_.slab_bits;
+        engines_.push_back(engine_);
+    }
+
+    std::size_t slot_bytes() const { return slots_.bytes; }
+    std::size_t capacity() const { return slabs_.size() << slots_.slab_bits; }
+    std::size_t slots_per_slab() const { return std::size_t(1) << slots_.slab_bits; }
+    std::size_t nbytes() const { return size_ * engines_.size() + slots_.bytes * capacity(); }
+    std::size_t learned() const { return learned_; }
+
+    void reserve(std::size_t count) {
+        const Guard guard(*this, changing);
+        while (capacity() < count) {
+            slabs_.push_back(new_slab(slots_.bytes << slots_.slab_bits));
+            starts_.push_back(slabs_.back().get());
+            slots_.slabs = starts_.data();
+        }
+    }
+
+    // Makes models in slots copies of the one in slot `origin`, or new ones if that is negative.
+    void begin(const std::vector<std::size_t>& slots, std::int64_t origin) {
+        const Guard guard(*this, changing);
+        const unsigned char* state = origin < 0 ? engine_->newborn() : slots_.state(known(to_slot(origin)));
+        for (const std::size_t slot : slots) std::memmove(slots_.state(known(slot)), state, slots_.bytes);
+    }
+
+    // Learns row r in slot slots[r]. With a base, the model in that slot first learns every row as well, and rows of
+    // which `born` says so begin with a copy of it. Without threads, rows are only checked.
+    int learn_dense(nb::handle slots, nb::handle X, nb::handle y, nb::handle weights, nb::handle scores,
+                    std::size_t threads, std::int64_t base, nb::handle born) {
+        const View x(X, false);
+        Rows rows;
+        if (!dense(x, rows)) return unsuited;
+        return learn_rows(rows, slots, y, weights, scores, threads, base, born);
+    }
+    int learn_sparse(nb::handle slots, nb::handle values, nb::handle columns, nb::handle starts, nb::handle y,
+                     nb::handle weights, nb::handle scores, std::size_t threads, std::int64_t base, nb::handle born) {
+        const View v(values, false), c(columns, false), s(starts, false);
+        Rows rows;
+        if (!sparse(v, c, s, rows)) return unsuited;
+        return learn_rows(rows, slots, y, weights, scores, threads, base, born);
+    }
+    int score_dense(nb::handle slots, nb::handle X, nb::handle scores, std::size_t threads) {
+        const View x(X, false);
+        Rows rows;
+        if (!dense(x, rows)) return unsuited;
+        return score_rows(rows, slots, scores, threads);
+    }
+    int score_sparse(nb::handle slots, nb::handle values, nb::handle columns, nb::handle starts, nb::handle scores,
+                     std::size_t threads) {
+        const View v(values, false), c(columns, false), s(starts, false);
+        Rows rows;
+        if (!sparse(v, c, s, rows)) return unsuited;
+        return score_rows(rows, slots, scores, threads);
+    }
+
+    // A model's state as a learner saves it.
+    nb::bytes save_slot(std::size_t slot) {
+        attach(slot);
+        return save();
+    }
+    int load_slot(std::size_t slot, const nb::bytes& bytes) {
+        attach(slot);
+        return load(bytes);
+    }
+    // The states in slots, one after the other, without headers; and back. A state that is not possible is refused, and
+    // its model begins anew.
+    void read(nb::handle slots, nb::handle out) {
+        const std::vector<std::size_t> all = copied(slots);
+        const View to(out, true);
+        if (!to.has(2, "B") || to.size(0) != all.size() || to.size(1) != slots_.bytes)
+            throw nb::value_error("expected an array of bytes, one row for each slot");
+        const Guard guard(*this, reading);
+        for (std::size_t n = 0; n < all.size(); ++n)
+            std::memcpy(to.data<unsigned char>() + n * slots_.bytes, slots_.state(all[n]), slots_.bytes);
+    }
+    bool write(nb::handle slots, nb::handle states) {
+        const std::vector<std::size_t> all = copied(slots);
+        const View from(states, false);
+        if (!from.has(2, "B") || from.size(0) != all.size() || from.size(1) != slots_.bytes)
+            throw nb::value_error("expected an array of bytes, one row for each slot");
+        const Guard guard(*this, changing);
+        bool good = true;
+        for (std::size_t n = 0; n < all.size(); ++n) {
+            unsigned char* state = slots_.state(all[n]);
+            std::memcpy(state, from.data<const unsigned char>() + n * slots_.bytes, slots_.bytes);
+            engine_->attach(state);
+            if (engine_->valid()) continue;
+            std::memcpy(state, engine_->newborn(), slots_.bytes);
+            good = false;
+        }
+        return good;
+    }
+    // Rounds, mistakes and cumulative loss of the models in slots, one row each.
+    void tallies(nb::handle slots, nb::handle out) {
+        const std::vector<std::size_t> all = copied(slots);
+        const View to(out, true);
+        if (!to.has(2, "d") || to.size(0) != all.size() || to.size(1) != 3)
+            throw nb::value_error("expected a float64 matrix with three columns, one row for each slot");
+        const Guard guard(*this, reading);
+        for (std::size_t n = 0; n < all.size(); ++n) {
+            engine_->attach(slots_.state(all[n]));
+            const pk::Tally& tally = engine_->tally();
+            double* row = to.data<double>() + 3 * n;
+            row[0] = static_cast<double>(tally.rounds);
+            row[1] = static_cast<double>(tally.mistakes);
+            row[2] = tally.loss;
+        }
+    }
+
+  private:
+    static constexpr std::size_t slab_bytes = std::size_t(1) << 25, rows_of_slice = 4096;
+
+    std::size_t known(std::size_t slot) const {
+        if (slot >= capacity()) throw nb::index_error("no such slot");
+        return slot;
+    }
+    static std::size_t to_slot(std::int64_t slot) { return static_cast<std::size_t>(slot); }
+    void attach(std::size_t slot) {
+        const Guard guard(*this, changing);
+        engine_->attach(slots_.state(known(slot)));
+    }
+    // Slots of an int64 array, all of which exist.
+    std::vector<std::size_t> copied(nb::handle slots) const {
+        const View given(slots, false);
+        if (!given.has(1, "lq") || given.item() != 8) throw nb::value_error("expected slots as an int64 array");
+        std::vector<std::size_t> all(given.size(0));
+        for (std::size_t n = 0; n < all.size(); ++n)
+            all[n] = known(to_slot(pk::read_once(given.data<const std::int64_t>() + n)));
+        return all;
+    }
+
+    int learn_rows(const Rows& rows, nb::handle slots, nb::handle y, nb::handle weights, nb::handle scores,
+                   std::size_t threads, std::int64_t base, nb::handle born) {
+        const std::vector<std::size_t> all = copied(slots);
+        if (all.size() != rows.count) return unsuited;
+        const std::vector<std::uint8_t> births = births_of(born, base < 0 ? 0 : rows.count);
+        unsigned char* shared = base < 0 ? nullptr : slots_.state(known(to_slot(base)));
+        std::vector<double> aside(shared ? std::min(rows_of_slice, rows.count) * engine_->outputs() : 0);
+        learned_ = 0;
+        prepare(threads);
+        return learn_with(rows, y, weights, scores, [&](const Lessons& lessons, double* out) {
+            return run(rows, rows_of_slice, [&](const Rows& slice, std::size_t first) {
+                if (threads == 0) return;
+                if (shared) learn_base(slice, from(lessons, first), &all[first], &births[first], shared, aside.data());
+                each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
+                    engine.learn(slice, from(lessons, first), out + first * engine.outputs(), &part);
+                });
+                learned_ = first + slice.count;
+            });
+        });
+    }
+    std::vector<std::uint8_t> births_of(nb::handle born, std::size_t rows) const {
+        std::vector<std::uint8_t> births(rows);
+        if (rows == 0) return births;
+        const View given(born, false);
+        if (!given.has(1, "?") || given.size(0) != rows) throw nb::value_error("expected one bool for each row");
+        for (std::size_t r = 0; r < rows; ++r) births[r] = given.data<const std::uint8_t>()[r];
+        return births;
+    }
+    // In the order of the rows, so that a model that begins is a copy of what the base has learned until then.
+    void learn_base(const Rows& rows, const Lessons& lessons, const std::size_t* slots, const std::uint8_t* births,
+                    unsigned char* base, double* aside) {
+        engine_->attach(base);
+        for (std::size_t first = 0, end = 0; first < rows.count; first = end) {
+            if (births[first]) std::memcpy(slots_.state(slots[first]), base, slots_.bytes);
+            for (end = first + 1; end < rows.count && !births[end];) ++end;
+            engine_->learn(part(rows, first, end - first), from(lessons, first), aside);
+        }
+    }
+
+    int score_rows(const Rows& rows, nb::handle slots, nb::handle scores, std::size_t threads) {
+        const std::vector<std::size_t> all = copied(slots);
+        const View out(scores, true);
+        if (all.size() != rows.count || !has_room(out, rows)) return unsuited;
+        prepare(threads);
+        const Guard guard(*this, changing);  // what the engines are attached to
+        return run(rows, rows_of_slice, [&](const Rows& slice, std::size_t first) {
+            each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
+                engine.score(slice, out.data<double>() + first * engine.outputs(), nullptr, &part);
+            });
+        });
+    }
+
+    void prepare(std::size_t threads) {
+        while (engines_.size() < threads) {
+            blocks_.emplace_back();
+            engines_.push_back(new_engine(table_, learner_, true, blocks_.back()));
+        }
+    }
+    // Calls f(engine, part) for every part of the slots, each in a thread of its own if the system can start one.
+    template <class F>
+    void each_part(const std::size_t* slots, std::size_t rows, std::size_t threads, F&& f) {
+        const std::size_t parts = rows < 64 * threads ? 1 : std::max<std::size_t>(1, threads);
+        const auto share = [&](std::size_t p) {
+            Slots some = slots_;
+            some.of = slots;
+            some.part = p;
+            some.parts = parts;
+            f(*engines_[p], some);
+        };
+        std::vector<std::thread> others;
+        std::size_t next = 1;
+        try {
+            others.reserve(parts - 1);
+            for (; next < parts; ++next) others.emplace_back(share, next);
+        } catch (const std::system_error&) {
+        }
+        share(0);
+        for (; next < parts; ++next) share(next);
+        for (std::thread& other : others) other.join();
+    }
+
+    // A fleet is read at random: large pages, where the system has them, save it many misses of the address cache.
+    static Block new_slab(std::size_t size) {
+        Block block = new_block(size);
+#if defined(__linux__)
+        constexpr std::size_t page = 4096;
+        const std::size_t first = (reinterpret_cast<std::uintptr_t>(block.get()) + page - 1) / page * page;
+        (void)madvise(reinterpret_cast<void*>(first), size / page * page - page, MADV_HUGEPAGE);
+#endif
+        return block;
+    }
+
+    const Table& table_;
+    std::string learner_;
+    Slots slots_;
+    std::vector<Block> slabs_, blocks_;
+    std::vector<unsigned char*> starts_;
+    std::vector<Engine*> engines_;
+    std::size_t learned_ = 0;
+};
+
 // ---- functions ------------------------------------------------------------------------------------------------------
 
 int check_kernel(const std::string& family, double parameter, std::uint32_t order) {
@@ -685,7 +1021,7 @@ int check_kernel(const std::string& family, double parameter, std::uint32_t orde
 std::tuple<std::size_t, std::size_t, int> size_of(const std::string& learner, bool doubles, const Settings& settings) {
     std::size_t bytes = 0, state_bytes = 0;
     pk::Status status = pk::Status::ok;
-    if (!table_of("", doubles).size(learner.c_str(), settings.get(), bytes, state_bytes, status))
+    if (!table_of("", doubles).size(learner.c_str(), settings.get(), false, bytes, state_bytes, status))
         throw nb::value_error("unknown learner");
     return {bytes, state_bytes, code(status)};
 }
@@ -828,13 +1164,15 @@ NB_MODULE(_core, m) {
         .def_prop_ro("nbytes", &PyLearner::nbytes)
         .def_prop_ro("fault", &PyLearner::fault)
         .def("set_labels", &PyLearner::set_labels, "classes"_a)
-        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a)
+        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a,
+             "linear"_a = nb::none())
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),
-             "scores"_a)
+             "scores"_a, "linear"_a = nb::none())
         .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)
         .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a)
         .def("kernel_scores", &PyLearner::kernel_scores, "x"_a, "scores"_a)
         .def("coefficients", &PyLearner::coefficients, "kernel"_a)
+        .def("evidence", &PyLearner::evidence)
         .def("tally", &PyLearner::tally)
         .def("report", &PyLearner::report)
         .def("frequencies", &PyLearner::frequencies, "out"_a)
@@ -844,7 +1182,33 @@ NB_MODULE(_core, m) {
         .def("events", &PyLearner::events)
         .def("margins", &PyLearner::margins, "share"_a)
         .def("forget_lags", &PyLearner::forget_lags)
+        .def("forget_rows", &PyLearner::forget_rows)
         .def_prop_ro("state_bytes", &PyLearner::state_bytes)
         .def("save", &PyLearner::save)
         .def("load", &PyLearner::load, "state"_a);
+
+    nb::class_<PyFleet>(m, "Fleet")
+        .def(nb::init<const std::string&, bool, const std::string&, const Settings&>(), "learner"_a, "doubles"_a,
+             "level"_a, "settings"_a)
+        .def_prop_ro("nbytes", &PyFleet::nbytes)
+        .def_prop_ro("fault", &PyFleet::fault)
+        .def_prop_ro("learned", &PyFleet::learned)
+        .def_prop_ro("capacity", &PyFleet::capacity)
+        .def_prop_ro("slot_bytes", &PyFleet::slot_bytes)
+        .def_prop_ro("slots_per_slab", &PyFleet::slots_per_slab)
+        .def("set_labels", &PyFleet::set_labels, "classes"_a)
+        .def("reserve", &PyFleet::reserve, "count"_a)
+        .def("begin", &PyFleet::begin, "slots"_a, "origin"_a)
+        .def("learn_dense", &PyFleet::learn_dense, "slots"_a, "x"_a, "y"_a, "weights"_a.none(), "scores"_a, "threads"_a,
+             "base"_a, "born"_a.none())
+        .def("learn_sparse", &PyFleet::learn_sparse, "slots"_a, "values"_a, "columns"_a, "starts"_a, "y"_a,
+             "weights"_a.none(), "scores"_a, "threads"_a, "base"_a, "born"_a.none())
+        .def("score_dense", &PyFleet::score_dense, "slots"_a, "x"_a, "scores"_a, "threads"_a)
+        .def("score_sparse", &PyFleet::score_sparse, "slots"_a, "values"_a, "columns"_a, "starts"_a, "scores"_a,
+             "threads"_a)
+        .def("save", &PyFleet::save_slot, "slot"_a)
+        .def("load", &PyFleet::load_slot, "slot"_a, "state"_a)
+        .def("read", &PyFleet::read, "slots"_a, "states"_a)
+        .def("write", &PyFleet::write, "slots"_a, "states"_a)
+        .def("tallies", &PyFleet::tallies, "slots"_a, "out"_a);
 }

@@ -20,10 +20,13 @@ def outcome(folder):
     curve = {name: column.tolist() for name, column in vars(record.curve).items() if name not in ("seconds", "kernels")}
     settings = {name: value for name, value in record.settings.items() if name not in ("when", "resumed_at")}
     model = (folder / "model.safetensors").read_bytes()
-    return curve, settings, model, record.curve.kernels
+    results = {name: value for name, value in record.results.items() if name != "shuffled"}  # it has seconds
+    assert results["rows"] == record.curve.rows[-1]
+    return curve, settings, model, record.curve.kernels, results
 
 
 CASES = {
+    "inferred": ("rows.csv", ["--memory", "32KiB", "--label", "kind"]),
     "sparse": ("rows.svm", ["--memory", "32KiB", "--scale", "maxabs"]),
     "dense": ("rows.svm", ["--learner", "momdh", "--memory", "64KiB", "--scale", "standard"]),
     "permuted": ("rows.svm", ["--learner", "lkmbooks", "--memory", "16KiB", "--permute", "3"]),
@@ -34,6 +37,7 @@ CASES = {
             *("--missing", "mean", "--categorical", "colour", "--scale", "minmax"),
         ],
     ),
+    "numbers": ("numbers.csv", ["--memory", "16KiB", "--label", "price"]),
 }
 
 
@@ -43,6 +47,8 @@ def test_killed_at_random_moments(tmp_path, case, capsys):
     file = tmp_path / name
     if file.suffix == ".svm":
         cli_files.svm(file, rows=4_000)
+    elif case == "numbers":
+        cli_files.numbers(file, rows=4_000)
     else:
         cli_files.table(file, rows=4_000, missing=True)
     common = ["run", str(file), *options, "--block", "50", "--no-report", "--record-format", "csv"]
@@ -117,7 +123,7 @@ def test_the_checkpoint_of_another_command(tmp_path, job, capsys):
 
 def test_killed_after_the_last_row(tmp_path, job, capsys):
     killed_after(job, tmp_path / "run", 1000, checkpoint=500)
-    whole = ["run", job.source, "--memory", "16KiB", "--block", "50", "--no-report", "--out"]
+    whole = ["run", job.source, "--memory", "16KiB", "--block", "50", "--no-report", "--strict", "--out"]
     run = run_job(job, tmp_path / "other")
     assert main([*whole, str(tmp_path / "run")]) == 0
     assert "1,000" in capsys.readouterr().out

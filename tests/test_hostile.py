@@ -1,6 +1,7 @@
 """Callers that change their arrays while these are read, interrupt, or fork: memory, learners and answers survive."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -12,7 +13,8 @@ from scipy import sparse
 
 import streams
 from discover import ESTIMATORS, small
-from pocketkernel import MOMDS, PocketClassifier
+from pocketkernel import MOMDH, MOMDS, MulticlassMOMDS, PocketClassifier
+from pocketkernel.kernels import Gaussian
 
 # ---- arrays that another thread refills -----------------------------------------------------------------------------
 
@@ -21,10 +23,10 @@ REFILL = """
 import sys, threading, time, warnings
 import numpy as np
 from scipy import sparse
-from discover import ESTIMATORS, small
+from discover import ESTIMATORS, REGRESSORS, small
 
 rng = np.random.default_rng(int(sys.argv[2]))
-seconds = float(sys.argv[1]) / (2 * len(ESTIMATORS))
+seconds = float(sys.argv[1]) / (2 * len(ESTIMATORS + REGRESSORS))
 n, d = 600, 80
 few, many = np.zeros((n, d)), rng.normal(size=(n, d))
 few[:, ::8] = many[:, ::8]
@@ -47,18 +49,19 @@ def refilling(arrays, contents):
 rows = 0
 refills = [0]
 warnings.simplefilter("ignore")
-for class_ in ESTIMATORS:
+for class_ in ESTIMATORS + REGRESSORS:
     for kind in ("dense", "csr"):
         model = small(class_, n_jobs=2).fit(few, y)
+        score = getattr(model, "decision_function", model.predict)
         if kind == "dense":
             X = few.copy()
-            y_, w = y.copy(), np.ones(n)
+            y_, w = (y * 1.0 if class_ in REGRESSORS else y.copy()), np.ones(n)
             thread = refilling([X, y_, w], [[few, y, 1.0], [many, y, 1e9], [rubbish, 7, np.nan]])
         else:
             X = sparse.csr_matrix(np.where(rng.random((n, d)) < 0.3, many, 0.0))
             columns, starts = X.indices.copy(), X.indptr.copy()
             wild = rng.choice([-1, 0, d, 2**31 - 1, -(2**31)], len(columns))
-            y_, w = y.copy(), np.ones(n)
+            y_, w = (y * 1.0 if class_ in REGRESSORS else y.copy()), np.ones(n)
             thread = refilling(
                 [X.data, X.indices, X.indptr, y_, w],
                 [[X.data.copy(), columns, starts, y, 1.0], [np.nan, wild, rng.permutation(starts), 7, -1.0],
@@ -66,7 +69,7 @@ for class_ in ESTIMATORS:
             )
         begin = time.monotonic()
         while time.monotonic() - begin < seconds:
-            for call in (lambda: model.partial_fit(X, y_, sample_weight=w), lambda: model.decision_function(X)):
+            for call in (lambda: model.partial_fit(X, y_, sample_weight=w), lambda: score(X)):
                 rows += n
                 try:
                     call()
@@ -140,7 +143,8 @@ INTERRUPTED = """
 import sys, time
 import numpy as np
 from scipy import sparse
-from pocketkernel import MOMDS, PocketClassifier
+from pocketkernel import MOMDH, MOMDS, MulticlassMOMDS, PocketClassifier
+from pocketkernel.kernels import Gaussian
 
 rng = np.random.default_rng(0)
 class_, way = {"MOMDS": MOMDS, "PocketClassifier": PocketClassifier}[sys.argv[1]], sys.argv[2]
@@ -201,6 +205,59 @@ def test_ctrl_c(name, way, capsys):
     assert (unchanged == "True") == (int(learned) == 0)
     if not way.startswith("partial_fit"):
         assert unchanged == "True"
+
+
+# The row that empties half of a large buffer takes long, so the alarm rings in the middle of it and of no other row.
+ROOMY = {
+    "MOMDS": (lambda: MOMDS(kernels=[Gaussian(1.0)], budget=24_000, random_state=0)),
+    "MulticlassMOMDS": (lambda: MulticlassMOMDS(kernels=[Gaussian(1.0)], budget=20_000, random_state=0)),
+    "MOMDH": (lambda: MOMDH(kernels=[Gaussian(1.0)], budget=16_000, reservoir=20, random_state=0)),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such alarm")
+@pytest.mark.parametrize("name", ROOMY)
+def test_interrupted_in_the_middle_of_a_row(name):
+    """Nothing of that row is learned, and going on gives the same bits as a run that was never interrupted."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60_000, 8)).astype(np.float32), rng.integers(0, 2, 60_000)
+    weights = np.full(len(y), 100.0)  # heavy rows are stored almost always
+    model = ROOMY[name]()
+    model.partial_fit(X[:2], y[:2], classes=[0, 1], sample_weight=weights[:2])
+    row = 2
+    while (left := model.budget - max(model.diagnostics_.stored)) > 0:
+        model.partial_fit(X[row : row + left], y[row : row + left], sample_weight=weights[row : row + left])
+        row += left
+    assert model.diagnostics_.removals == 0
+
+    def learn(learner, row):
+        learner.partial_fit(X[row : row + 1], y[row : row + 1], sample_weight=weights[row : row + 1])
+
+    def ring(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        while True:
+            state = model.to_bytes()
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.02)
+                learn(model, row)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                break
+            row += 1
+            assert model.diagnostics_.removals == 0, "it was not interrupted"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert model.to_bytes() == state
+    never = type(model).from_bytes(state)
+    for learner in (model, never):
+        learn(learner, row)
+        assert learner.diagnostics_.removals == 1
+        learner.partial_fit(X[row + 1 : row + 50], y[row + 1 : row + 50])
+    assert model.to_bytes() == never.to_bytes()
 
 
 # ---- forks ----------------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def test_learns_a_smooth_function():
 
 def test_finds_the_columns_that_matter():
     X, y = friedman(6000)
-    relevance = PocketRegressor(random_state=0).fit(X, y).column_relevance_
+    relevance = PocketRegressor(shuffle=False, random_state=0).fit(X, y).column_relevance_
     assert relevance.shape == (10,)
     assert relevance[:3].min() > 1.5 * relevance[5:].max()
     np.testing.assert_allclose(np.log(relevance).mean(), 0, atol=0.2)
@@ -361,6 +361,15 @@ def test_plans():
 
 
 # ---- bad input ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["M8[s]", "m8[s]"])
+def test_targets_that_are_times_are_refused_with_a_remedy(kind):
+    """Not that of labels, which is to turn them into text."""
+    X, _ = friedman(10)
+    for given in (np.arange(10).astype(kind), list(np.arange(10).astype(kind))):
+        with pytest.raises(ValueError, match=r"y holds (dates|times) .*: turn them into numbers, for example"):
+            small().fit(X, given)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e71])

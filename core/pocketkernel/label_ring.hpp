@@ -52,6 +52,9 @@ class LabelRing {
         for (std::size_t k = 0; k < columns_; ++k) column_weights_[k] = 16;
     }
 
+    // Without its rows. What it has learned about neighbours stays.
+    void forget() { state_->filled = state_->next = 0; }
+
     // New room is filled first; if there is less of it, the rows there are lost.
     void resize(std::size_t pages) {
         const std::uint64_t before = state_->pages * page, now = pages * page;

@@ -24,7 +24,7 @@ class Reservoir {
     }
 
     // The slot that the example of round t (from 1) takes, or slots() if it takes none.
-    std::size_t offer(std::uint64_t t, Rng& rng) {
+    std::size_t offer(std::uint64_t t, Rng& rng) const {
         if (t <= slots_) return size();
         if (rng.uniform() < static_cast<double>(slots_) / static_cast<double>(t)) return rng.index(slots_);
         return slots_;

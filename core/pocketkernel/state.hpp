@@ -1,14 +1,15 @@
 // The bytes of a learner's state: a header of fixed size, then its arrays as they are in memory.
 //
 // The size depends only on the configuration. The header identifies states that are foreign, newer, of another model or
-// damaged before anything is read. Numbers are written in the machine's byte order; on a machine with the other byte
-// order the magic number does not match and the state is foreign. The layout is the same at every level.
+// damaged before anything is read. Numbers are little-endian on every machine (wire.hpp); the layout is the same at
+// every level, with 32 bits and with 64.
 #pragma once
 
 #include "config.hpp"
 #include "kernels/list.hpp"
 #include "simd.hpp"
 #include "status.hpp"
+#include "wire.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -20,6 +21,15 @@ struct StateHeader {
     std::uint64_t model;     // digest of learner, precision and configuration
     std::uint64_t size;      // bytes of the payload
     std::uint64_t checksum;  // of the payload
+
+    // From the order of the machine to that of the state, or back.
+    void convert() {
+        if constexpr (big_endian) {
+            auto* bytes = reinterpret_cast<unsigned char*>(this);
+            swap_words(bytes, 8, 4);
+            swap_words(bytes + 8, sizeof *this - 8, 8);
+        }
+    }
 };
 
 // Whether S has the same bytes on every machine, which everything in the state must: no padding that depends on the
@@ -35,14 +45,25 @@ class Digest {
     void add(const U& value) {
         static_assert(sizeof(U) <= 8, "one word at a time");
         std::uint64_t word = 0;
-        std::memcpy(&word, &value, sizeof value);
+        if constexpr (big_endian) {
+            unsigned char bytes[sizeof value];
+            std::memcpy(bytes, &value, sizeof value);
+            reverse_bytes(bytes, sizeof value);
+            word = read_word(bytes, sizeof value);
+        } else {
+            std::memcpy(&word, &value, sizeof value);
+        }
         hash_ = (hash_ ^ word) * 0x100000001b3ULL;
         hash_ ^= hash_ >> 29;
     }
     void add_bytes(const unsigned char* bytes, std::size_t n) {
         for (std::size_t i = 0; i < n; i += 8) {
             std::uint64_t word = 0;
-            std::memcpy(&word, bytes + i, n - i < 8 ? n - i : 8);
+            const std::size_t count = n - i < 8 ? n - i : 8;
+            if constexpr (big_endian)
+                word = read_word(bytes + i, count);
+            else
+                std::memcpy(&word, bytes + i, count);
             add(word);
         }
     }

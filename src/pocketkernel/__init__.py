@@ -6,6 +6,7 @@ TYPE_CHECKING = False  # as in typing, which takes 20 ms to import
 if TYPE_CHECKING:
     from typing import Any
 
+    from pocketkernel._include import get_include as get_include
     from pocketkernel.kernels import *  # noqa: F403
     from pocketkernel.learners import *  # noqa: F403
     from pocketkernel.loading import load as load
@@ -13,15 +14,20 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_ELSEWHERE = {"load": "pocketkernel.loading", "ModelFileError": "pocketkernel.model_file"}
+_ELSEWHERE = {
+    "load": "pocketkernel.loading",
+    "ModelFileError": "pocketkernel.model_file",
+    "get_include": "pocketkernel._include",
+}
 _PARTS = ("kernels", "learners")
+_MODULES = (*_PARTS, "device")
 
 
 def __getattr__(name: str) -> "Any":
     """Import slow modules only when they are used, so that the command line handles Ctrl-C from the start."""
     if name == "__version__":
         return import_module("importlib.metadata").version("pocketkernel")
-    if name in _PARTS:
+    if name in _MODULES:
         return import_module(f"pocketkernel.{name}")
     if name in _ELSEWHERE:
         return getattr(import_module(_ELSEWHERE[name]), name)

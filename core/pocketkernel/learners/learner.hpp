@@ -19,6 +19,7 @@
 #include "../losses/list.hpp"
 #include "../rng.hpp"
 #include "../state.hpp"
+#include "../watch.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -103,6 +104,7 @@ class Learner {
     const Config& config() const { return config_; }
     const KernelBank<T>& bank() const { return bank_; }
     const Tally& tally() const { return common_->tally; }
+    const Milestones& milestones() const { return common_->milestones; }
     Workspace<T>& workspace() { return work_; }
     // Another one, for another thread.
     Workspace<T> workspace_on(Arena& arena) const {
@@ -113,6 +115,7 @@ class Learner {
     static constexpr bool multiclass = false;
     static constexpr std::uint32_t revision = 1;  // of the state's meaning
     static constexpr bool reads_rows = false;     // whether `score` takes a Row, else a Query of the workspace
+    static constexpr bool tells_linear = false;   // whether `learn` tells the scores of its linear part
     static constexpr bool takes_missing = false;  // whether a value may be NaN, and what that means
     // The largest value of a row.
     static double largest_value(Storage storage) { return value_limit<T>(storage); }
@@ -123,6 +126,9 @@ class Learner {
     // coefficients never call f.
     template <class F>
     void for_each_coefficient(std::size_t, F&&) const {}
+    // Calls f(number) for what a certificate needs besides the counters; the order is the learner's own.
+    template <class F>
+    void for_each_evidence(F&&) const {}
 
     // How many random frequencies a learner has that has any.
     std::size_t frequency_count() const { return config_.budget; }
@@ -130,12 +136,22 @@ class Learner {
     // Tells the learner that the next row does not follow the last one, so that the last labels say nothing about it.
     void forget_lags() {}
 
+    // Forgets single rows that it keeps to compare others with; what was learned from them stays. Before rows are
+    // learned again.
+    void forget_rows() {}
+
   protected:
+    struct Draws {
+        Rng rng;
+        Milestones milestones;
+    };
     struct Common {
         Tally tally;
         Rng rng;
+        Milestones milestones;
     };
-    static_assert(part_of_state<Common, 80> && part_of_state<Tally, 64> && part_of_state<Hypothesis, 16>);
+    static_assert(part_of_state<Common, 112> && part_of_state<Tally, pack_bytes> && part_of_state<Hypothesis, 16> &&
+                  part_of_state<Draws, 48>);
 
     // What most learners need, and some can do without.
     struct Needs {
@@ -155,16 +171,21 @@ class Learner {
             std::memcpy(kernels, config.kernels, K_ * sizeof(KernelSpec));
             config_.kernels = kernels;
         }
-        state_begin_ = arena.used();
-        common_ = arena.take<Common>(1);
+        arena.begin_state();
+        // Tally and the rest are pieces of their own because their words differ in size; together they are a Common.
+        common_ = reinterpret_cast<Common*>(arena.take<Tally>(1));
+        (void)arena.take<Draws>(1);
     }
 
     // Ends the state, and lays out the learner's own workspace for this number of functions.
     void end_of_state(Arena& arena, std::size_t functions) {
-        state_bytes_ = arena.used() - state_begin_;
+        state_bytes_ = arena.end_state();
         functions_ = functions;
         work_ = workspace_on(arena);
     }
+
+    // The row may take long; nothing of the state has been changed yet.
+    void begin_long_row() { Watch::begin(state(), state_bytes_); }
 
     // Counts the round.
     void record(bool mistake, double loss) {
@@ -172,18 +193,20 @@ class Learner {
         ++tally.rounds;
         tally.mistakes += mistake;
         tally.loss += loss;
+        common_->milestones.pass(tally);
     }
     static bool is_mistake(double score, double y) { return (score >= 0.0) != (y > 0.0); }
 
     // How many examples are removed from a full buffer.
     std::size_t leaving() const {
         if (config_.removal == Removal::oldest) return 1;
-        return config_.removal == Removal::half ? config_.budget / 2 : config_.budget;
+        return config_.removal == Removal::restart ? config_.budget : config_.budget / 2;
     }
 
     bool common_valid() const {
         const Tally& t = common_->tally;
         bool good = common_->rng.valid() && t.rounds <= most_rounds && t.mistakes <= t.rounds && is_sum(t.loss);
+        good = good && common_->milestones.valid(t);
         for (std::uint64_t count : {t.additions, t.proxies, t.removals, t.archived, t.overflowed})
             good = good && count <= max_kernels * most_rounds;
         return good;
@@ -233,7 +256,7 @@ class Learner {
     // The state begins with Common, the first piece taken.
     unsigned char* state() const { return reinterpret_cast<unsigned char*>(common_); }
     Needs needs_;
-    std::size_t state_begin_ = 0, state_bytes_ = 0, functions_ = 0;
+    std::size_t state_bytes_ = 0, functions_ = 0;
 };
 
 template <class L>
@@ -273,15 +296,28 @@ std::uint64_t digest_of(const L& learner, std::uint32_t revision = L::revision) 
     return model_digest(L::name, sizeof(typename L::Element), learner.config(), revision);
 }
 
+// From the order of the machine to that of a saved state, or back: the state of such a learner, at `state`. The learner
+// is laid out once more, without memory, to tell the arrays apart.
+template <class L>
+void convert(const L& learner, unsigned char* state) {
+    if constexpr (big_endian) {
+        Arena arena = Arena::converting(state);
+        L counted(learner.config(), arena);
+    }
+}
+
 // Writes exactly state_bytes(learner) bytes.
 template <class L>
 void save(const L& learner, unsigned char* to) {
+    unsigned char* payload = to + sizeof(StateHeader);
+    std::memcpy(payload, learner.state(), learner.state_bytes_);
+    convert(learner, payload);
     Digest digest;
-    digest.add_bytes(learner.state(), learner.state_bytes_);
-    const StateHeader header{StateHeader::the_magic, StateHeader::the_version, digest_of(learner), learner.state_bytes_,
-                             digest.value()};
+    digest.add_bytes(payload, learner.state_bytes_);
+    StateHeader header{StateHeader::the_magic, StateHeader::the_version, digest_of(learner), learner.state_bytes_,
+                       digest.value()};
+    header.convert();
     std::memcpy(to, &header, sizeof header);
-    std::memcpy(to + sizeof header, learner.state(), learner.state_bytes_);
 }
 
 // Restores a saved state exactly. If it is refused, the learner is unchanged; if its checksum is correct but its
@@ -291,6 +327,7 @@ template <class L>
     StateHeader header{};
     if (size < sizeof header) return Status::state_wrong_size;
     std::memcpy(&header, from, sizeof header);
+    header.convert();
     if (header.magic != StateHeader::the_magic) return Status::state_foreign;
     if (header.version > StateHeader::the_version) return Status::state_newer;
     if (header.version != StateHeader::the_version) return Status::state_foreign;
@@ -302,6 +339,7 @@ template <class L>
     digest.add_bytes(from + sizeof header, learner.state_bytes_);
     if (digest.value() != header.checksum) return Status::state_damaged;
     std::memcpy(learner.state(), from + sizeof header, learner.state_bytes_);
+    convert(learner, learner.state());
     if (learner.valid()) return Status::ok;
     std::memset(learner.state(), 0, learner.state_bytes_);
     learner.reset();

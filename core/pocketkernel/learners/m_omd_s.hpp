@@ -11,6 +11,7 @@ template <class T>
 class MOMDS : public SharedBuffer<T, 1> {
   public:
     static constexpr const char* name = "m_omd_s";
+    static constexpr std::uint32_t revision = 2;  // 1 kept no evidence
 
     [[nodiscard]] static Status check(const Config& c) {
         const Status status = check_common<T>(c, true);
@@ -32,9 +33,10 @@ class MOMDS : public SharedBuffer<T, 1> {
         if (weight == 0.0) return f;
         const LossPoint loss = loss_at(config_.loss, f, y);
         const double g = weight * loss.derivative;  // at the aggregated f, shared by all kernels
+        if (Watch::present && this->will_remove(absolute(g))) this->begin_long_row();
         this->record(this->is_mistake(f, y), weight * loss.value);
         charge(g);
-        this->move(x, &g, absolute(g));
+        this->move(x, &g, absolute(g), g * f);
         return f;
     }
 

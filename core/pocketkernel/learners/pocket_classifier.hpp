@@ -125,10 +125,15 @@ class PocketClassifier : public Learner<T> {
         answer(F);
     }
 
-    // The scores of all classes, made before it learned, are left in F.
+    // The scores of all classes, made before it learned, are left in F; those of the linear expert alone in `linear`,
+    // unless it is null.
+    static constexpr bool tells_linear = true;
     template <class U>
-    void learn(const Row<U>& row, std::size_t y, double weight, double* F) {
-        if (weight == 0.0) return score(row, work_, F);
+    void learn(const Row<U>& row, std::size_t y, double weight, double* F, double* linear = nullptr) {
+        if (weight == 0.0) {
+            score(row, work_, F);
+            return tell_linear(linear);
+        }
         const std::uint64_t rounds = common_->tally.rounds + 1;
         if (has_block()) ferns_.read(row, raw(work_));
         const Query<T> z = scale_.learn(row, work_.query, rounds);
@@ -136,6 +141,7 @@ class PocketClassifier : public Learner<T> {
         mix(work_, F);
         for (std::size_t r = 0; r < R_; ++r) f()[r] = F[r];
         answer(F);
+        tell_linear(linear);
         const std::size_t target = course_->turned ? 1 - y : y;
         const bool mistake = largest(F, config_.classes) != y;
         const double loss = lesson(f(), target, slope());
@@ -176,6 +182,10 @@ class PocketClassifier : public Learner<T> {
     std::size_t ferns_bytes() const { return has_block() ? ferns_.room() * Ferns<T>::bytes(R_) : 0; }
     std::size_t ring_bytes() const { return has_block() ? block_bytes() - waves_bytes() - ferns_bytes() : 0; }
 
+    // Before the same rows come again: each would be its own nearest neighbour, and the ring would seem infallible.
+    void forget_rows() {
+        if (has_block()) ring_.forget();
+    }
     void forget_lags() {
         if (has_lags()) lags_.forget();
     }
@@ -344,6 +354,12 @@ class PocketClassifier : public Learner<T> {
         const double half = course_->turned ? -0.5 * F[0] : 0.5 * F[0];
         F[0] = -half;
         F[1] = half;
+    }
+
+    void tell_linear(double* F) const {
+        if (!F) return;
+        for (std::size_t r = 0; r < R_; ++r) F[r] = work_.values[r];
+        answer(F);
     }
 
     // ---- lessons ----------------------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
 """The complete state of a run after some block, as a model file. A run that is resumed from it gives the same bits.
 
-The section `progress` has the progress of the run; arrays hold its curve and the state of its scaler. The encoding is
-not saved: when a run is resumed, the stream reads and encodes the earlier rows again.
+The section `progress` has the progress of the run; arrays hold its curve, its metrics, some rows, and the state of its
+scaler. The encoding is not saved: when a run is resumed, the stream reads and encodes the earlier rows again.
 """
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from pocketkernel._fields import Fields, is_count, is_dict, is_number, is_text, 
 from pocketkernel.evaluate.pipeline import scaler_arrays, scaler_of
 from pocketkernel.evaluate.progressive import Progress
 from pocketkernel.evaluate.recorder import Recorder, kernel_names
-from pocketkernel.evaluate.run import Run, RunError
+from pocketkernel.evaluate.run import MOST_EVENTS, Run, RunError
+from pocketkernel.evaluate.task import CLASSIFICATION, TASKS
 from pocketkernel.loading import read
 from pocketkernel.model_file import Contents, ModelFileError, below
 
@@ -27,8 +29,13 @@ def to_bytes(run: Run, fingerprint: str) -> bytes:
     assert run.progress is not None
     recorder = run.recorder.state()
     curve = {f"curve.{name}": value for name, value in recorder.items() if isinstance(value, np.ndarray)}
+    assert run.metrics is not None
+    metrics = {f"metrics.{name}": array for name, array in run.metrics.state().items()}
+    metrics |= {f"reservoir.{name}": array for name, array in run.reservoir.state().items()}
     section = {
         "fingerprint": fingerprint,
+        "task": run.task,
+        "events": [[row, kind] for row, kind in run.events],
         "rows": run.progress.rows,
         "mistakes": run.progress.mistakes,
         "seconds": run.progress.seconds,
@@ -37,7 +44,7 @@ def to_bytes(run: Run, fingerprint: str) -> bytes:
         "recorder": {name: value for name, value in recorder.items() if not isinstance(value, np.ndarray)},
         "scaler": run.scaler and run.scaler.kind,
     }
-    arrays = curve | scaler_arrays(run.scaler)
+    arrays = curve | metrics | scaler_arrays(run.scaler)
     return model_file.encode(replace(learners.contents_of(run.model), sections={SECTION: section}, arrays=arrays))
 
 
@@ -59,7 +66,14 @@ def restore(run: Run, path: str | os.PathLike[str], fingerprint: str) -> None:
         )
 
 
+def _is_event(value: Any) -> bool:
+    """A row, and what happened there."""
+    return isinstance(value, list) and len(value) == 2 and is_count(value[0]) and is_text(value[1])
+
+
 def _restore(run: Run, contents: Contents, given: Fields) -> None:
+    run.decide(given.take("task", lambda value: value in TASKS and run.task in (None, value)))
+    events = given.take("events", lambda value: list_of(_is_event)(value) and len(value) <= MOST_EVENTS)
     rows = given.take("rows", lambda value: is_count(value) and value > 0)
     mistakes = given.take("mistakes", lambda value: is_count(value) and value <= rows)
     seconds = given.take("seconds", lambda value: is_number(value) and value >= 0)
@@ -77,6 +91,18 @@ def _restore(run: Run, contents: Contents, given: Fields) -> None:
     if curve.kernels != kernel_names(model) or [*curve.rows[-1:], *curve.mistakes[-1:]] != [rows, mistakes]:
         raise ModelFileError("its curve is of other rows or kernels")
     run.scaler = scaler_of(kind, contents.arrays, run.stream.n_features)
-    run.model, run.recorder, run.classes = model, recorder, model.classes_
+    run.model, run.recorder, run.events = model, recorder, [(row, kind) for row, kind in events]
+    if run.task == CLASSIFICATION:
+        run.classes = model.classes_
+    run.metrics = run.new_metrics()
+    run.metrics.restore(below("metrics.", contents.arrays))
+    run.reservoir.restore(below("reservoir.", contents.arrays))
+    if run.metrics.rows != rows or run.reservoir.seen[0] != rows:
+        raise ModelFileError("its metrics are of other rows")
+    try:
+        if len(kept := run.reservoir.rows()):
+            model.predict(kept)
+    except ValueError as error:
+        raise ModelFileError(f"its sample of rows is impossible: {error}") from None
     run.total, run.resumed_at = total, [*resumed_at, rows]
     run.progress = Progress(rows, mistakes, 0, 0, seconds, np.empty(0))

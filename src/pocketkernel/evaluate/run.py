@@ -11,13 +11,23 @@ import numpy.typing as npt
 
 from pocketkernel import learners, model_file
 from pocketkernel.evaluate.ahead import ahead
+from pocketkernel.evaluate.influence import influence_of
+from pocketkernel.evaluate.metrics import ClassificationMetrics, Metrics, RegressionMetrics
 from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline, ready
-from pocketkernel.evaluate.progressive import Progress, follow
+from pocketkernel.evaluate.progressive import Progress, follow, follow_values
 from pocketkernel.evaluate.record import Record
 from pocketkernel.evaluate.recorder import Recorder
+from pocketkernel.evaluate.reservoir import Reservoir
 from pocketkernel.evaluate.settings import settings_of
+from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, found_task
 from pocketkernel.stream import Block, Scaler, Stream, gather, permutation
 from pocketkernel.stream.errors import StreamError
+
+MOST_EVENTS = 100
+"""Changes of the stream that a run keeps: the latest."""
+
+SCHEMA_COLUMNS = 1000
+"""Most columns of a table that a record describes."""
 
 
 class RunError(ValueError):
@@ -32,6 +42,8 @@ class Run:
         stream: Stream,
         model: Any,
         *,
+        task: str | None = CLASSIFICATION,
+        regressor: Callable[[], Any] | None = None,
         scaler: Scaler | None = None,
         permute: int | None = None,
         rows: int | None = None,
@@ -39,11 +51,17 @@ class Run:
         count: Callable[[], int] | None = None,
     ) -> None:
         self.stream, self.model, self.scaler = stream, model, scaler
+        self.task = task  # None: as the first block tells
         self.recorder = Recorder()
+        self.metrics: Metrics | None = None
+        self.reservoir = Reservoir(stream.n_features)
+        self.events: list[tuple[int, str]] = []  # changes of the stream that the learner has noticed: row and kind
+        self.results: dict[str, Any] = {}  # of the metrics, once the run has ended
         self.progress: Progress | None = None  # after the latest block
         self.total = rows  # that there will be, if that is known
         self.resumed_at: list[int] = []  # rows after which the run went on from a checkpoint
         self.classes: npt.NDArray[Any] | None = None  # the labels there are, once that is known
+        self._regressor = regressor
         self._permute, self._rows, self._reading, self._count = permute, rows, reading or {}, count
         if stream.classes is not None:
             self.classes = np.unique(np.array(stream.classes))
@@ -56,22 +74,67 @@ class Run:
     def _learn(self, blocks: Iterator[Block]) -> Iterator[Progress]:
         first = next(blocks, None)
         if first is None:
+            if self.progress is None and self.stream.skipped.reports:
+                raise self.stream.skipped.reports[0]
             if self.progress is None:
                 raise StreamError("at least one row", "none", file=self.stream.name)
+            self._finish()
             return
-        if self.classes is None:
-            self.classes = self._found(first)
-        self._check_classes()
+        if first.y is None:
+            raise ValueError("the stream has no labels, and learning needs them: give label=.")
+        if self.task is None:
+            self.decide(found_task(first.y))
+        if self.task == CLASSIFICATION:
+            if self.classes is None:
+                self.classes = self._found(first)
+            self._check_classes()
         self._tell_horizon()
+        if self.metrics is None:
+            self.metrics = self.new_metrics()
         labelled = (self._row_and_label(block) for block in chain([first], blocks))
-        for progress in follow(self.model, labelled, self.classes, after=self.progress):
+        for progress in self._follow(labelled):
             self.progress = progress
             self.recorder.add(self.model, progress)
+            if hasattr(self.model, "events_"):
+                self.events = joined_events(self.events, self.model.events_)
             yield progress
+        self._finish()
+
+    def _finish(self) -> None:
+        assert self.metrics is not None
+        names = self.stream.feature_names or [f"column {k}" for k in range(1, self.stream.n_features + 1)]
+        sources = [] if self.stream.encoding is None else [one.name for one in self.stream.encoding.features]
+        influence = influence_of(self.model, self.reservoir.rows(), names, sources)
+        self.results = self.metrics.results() | {"influence": influence}
+        if hasattr(self.model, "events_"):
+            self.results["events"] = [{"row": row, "kind": kind} for row, kind in self.events]
+
+    def _follow(self, labelled: Iterator[tuple[Any, npt.NDArray[Any]]]) -> Iterator[Progress]:
+        if isinstance(self.metrics, RegressionMetrics):
+            return follow_values(self.model, labelled, after=self.progress, metrics=self.metrics)
+        return follow(self.model, labelled, self.classes, after=self.progress, metrics=self.metrics)
+
+    def decide(self, task: str) -> None:
+        """Take labels for classes or numbers, if that was not known before."""
+        if self.task is None and task == REGRESSION:
+            assert self._regressor is not None
+            self.model = self._regressor()
+        self.task = task
+
+    def new_metrics(self) -> Metrics:
+        """Measures that have counted nothing yet."""
+        if self.task == REGRESSION:
+            return RegressionMetrics()
+        assert self.classes is not None
+        return ClassificationMetrics(
+            [plain_label(label) for label in self.classes],
+            probabilities=hasattr(self.model, "predict_proba"),
+            linear=hasattr(self.model, "predict_then_learn_both"),
+        )
 
     def pipeline(self) -> Pipeline:
         """How rows have been encoded and scaled so far."""
-        reading = {name: value for name, value in self._reading.items() if name in READING}
+        reading = {name: value for name, value in self._reading.items() if name in READING} | self.stream.dialect
         encoding = None if self.stream.encoding is None else self.stream.encoding.to_dict()
         return Pipeline(self.stream.n_features, encoding, self.scaler, {**reading, "format": self.stream.format})
 
@@ -84,6 +147,7 @@ class Run:
         """How the run has gone, with `more` for its settings."""
         skipped = self.stream.skipped
         more = {
+            "task": self.task,
             "scale": None if self.scaler is None else self.scaler.kind,
             "permute": self._permute,
             "rows": self._rows,
@@ -91,9 +155,10 @@ class Run:
             "format": self.stream.format,
             "skipped": {"rows": skipped.count, "first": [str(report) for report in skipped.reports]},
             "resumed_at": self.resumed_at,
+            "schema": schema_of(self.stream),
             **more,
         }
-        return Record(settings_of(self.model, **more), self.recorder.curve())
+        return Record(settings_of(self.model, **more), self.recorder.curve(), self.results)
 
     # ---- rows -------------------------------------------------------------------------------------------------------
 
@@ -113,28 +178,57 @@ class Run:
         whole = gather(self.stream.blocks())
         order = permutation(len(whole), self._permute)
         self.total = len(order) if self._rows is None else min(self._rows, len(order))
+        if self.classes is None and whole.y is not None:
+            self.classes = np.unique(whole.y)
         for at in range(start, len(order), self.stream.block):
             yield whole.take(order[at : at + self.stream.block])
 
     def _row_and_label(self, block: Block) -> tuple[Any, npt.NDArray[Any]]:
-        assert block.y is not None and self.classes is not None
-        known = np.isin(block.y, self.classes) if self.stream.classes is None else np.True_  # else it was checked there
-        if not known.all():
-            new, shown = block.y[np.argmin(known)], ", ".join(map(plain_label, self.classes))
-            where = f", row {int(np.argmin(known)) + 1} from there" if block.line else ""
+        assert block.y is not None
+        if self.task == REGRESSION:
+            return self._scaled(block), self._numbers(block)
+        assert self.classes is not None
+        if self.stream.classes is None:  # else it was checked there
+            block = self._known(block, np.isin(block.y, self.classes))
+        assert block.y is not None
+        return self._scaled(block), block.y
+
+    def _scaled(self, block: Block) -> Any:
+        X = block.X if self.scaler is None else self.scaler.transform_then_learn(ready(block, self.scaler))
+        self.reservoir.update(X)
+        return X
+
+    def _numbers(self, block: Block) -> npt.NDArray[np.float64]:
+        assert block.y is not None
+        if block.y.dtype.kind not in "iuf":
             raise StreamError(
-                f"one of the classes {shown}, which the first {self.stream.block:,} rows have (give all by classes=)",
-                plain_label(new) + where,
+                "labels that are numbers, for task='regression'",
+                f"{plain_label(block.y[0])!r}",
                 file=block.file,
                 line=block.line,
             )
-        if self.scaler is None:
-            return block.X, block.y
-        return self.scaler.transform_then_learn(ready(block, self.scaler)), block.y
+        return block.y.astype(np.float64)
+
+    def _known(self, block: Block, known: npt.NDArray[np.bool_]) -> Block:
+        """The rows with known labels; others are reported, and left out of a pipe."""
+        assert block.y is not None and self.classes is not None
+        if known.all():
+            return block
+        shown = ", ".join(map(plain_label, self.classes))
+        for row in np.flatnonzero(~known).tolist():
+            error = StreamError(
+                f"one of the classes {shown}, which the first {self.stream.block:,} rows have (give all by classes=)",
+                plain_label(block.y[row]) + (f", row {row + 1} from there" if block.line else ""),
+                file=block.file,
+                line=block.line,
+            )
+            if self._count is not None:  # a file, whose rows a resumed run must count in the same way
+                raise error
+            self.stream.skipped.report(error)
+        return block.take(np.flatnonzero(known))
 
     def _found(self, first: Block) -> npt.NDArray[Any]:
-        if first.y is None:
-            raise ValueError("the stream has no labels, and learning needs them: give label=.")
+        assert first.y is not None
         found = np.unique(first.y)
         if len(found) < 2:
             raise StreamError(
@@ -146,7 +240,7 @@ class Run:
 
     def _check_classes(self) -> None:
         assert self.classes is not None
-        if len(self.classes) > 2 and not self.model._multiclass:
+        if len(self.classes) > 2 and not learners.is_multiclass(self.model):
             shown = ", ".join(map(plain_label, self.classes[:5])) + (" ..." if len(self.classes) > 5 else "")
             raise ValueError(
                 f"{type(self.model).__name__} supports only two classes, but there are {len(self.classes)}: {shown}; "
@@ -164,6 +258,23 @@ class Run:
                 f"{type(self.model).__name__} needs the number of rows of a pipe in advance: give horizon=N, or rows=N."
             )
         self.model.horizon = self.total
+
+
+def joined_events(before: list[tuple[int, str]], latest: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """All events so far, the last 100 at most: a learner keeps only the latest.
+
+    Examples
+    --------
+    >>> joined_events([(10, "confidence lost")], [(10, "confidence lost"), (25, "classes exchanged")])
+    [(10, 'confidence lost'), (25, 'classes exchanged')]
+    """
+    return [*before, *(event for event in latest if event not in before)][-MOST_EVENTS:]
+
+
+def schema_of(stream: Stream) -> list[dict[str, Any]] | None:
+    """What was inferred of the columns of a table, in plain values."""
+    inferred = stream.inferred
+    return None if inferred is None else [column.to_dict() for column in inferred.columns[:SCHEMA_COLUMNS]]
 
 
 def plain_label(label: Any) -> str:

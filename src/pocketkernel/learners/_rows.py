@@ -73,6 +73,13 @@ class CsrRows(NamedTuple):
                 values, columns, starts = rows.data, rows.indices, rows.indptr
         return cls(values, columns, starts.astype(np.int64, copy=False), X.shape)
 
+    def take(self, rows: Array) -> Self:
+        """Some of the rows, in that order."""
+        some = sparse.csr_matrix((self.values, self.columns, self.starts), shape=self.shape)[rows]
+        return type(self)(
+            some.data, some.indices.astype(np.int32, copy=False), some.indptr.astype(np.int64), some.shape
+        )
+
     def at(self, row: int, column: int) -> float:
         """The stored value at a place; NaN if another thread has removed it."""
         place = slice(self.starts[row], self.starts[row + 1])
@@ -327,7 +334,7 @@ def as_array(name: str, given: Any, wanted: str) -> Array:
     return np.asarray(given)
 
 
-def refuse_odd_numbers(name: str, given: Array) -> None:
+def refuse_odd_numbers(name: str, given: Array, *, labels: bool = False) -> None:
     """Refuse arrays that NumPy would turn into numbers without a word: masked ones, times, structured ones."""
     if isinstance(given, np.ma.MaskedArray):
         raise ValueError(
@@ -339,9 +346,7 @@ def refuse_odd_numbers(name: str, given: Array) -> None:
         kind = next((part.dtype.kind for part in given.flat if isinstance(part, np.datetime64 | np.timedelta64)), "O")
     if kind in "mM":
         what = "dates" if kind == "M" else "times"
-        remedy = (
-            "into text" if name in ("y", "classes") else "into numbers, for example into seconds since a fixed moment"
-        )
+        remedy = "into text" if labels else "into numbers, for example into seconds since a fixed moment"
         raise ValueError(f"{name} holds {what} ({given.dtype}): turn them {remedy} first.")
     if kind == "V":
         raise ValueError(

@@ -4,14 +4,12 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-import numpy as np
 from sklearn.utils import Bunch
 
-from pocketkernel.certificate import Condition, Guarantee
-from pocketkernel.certificate.certificate import ROUNDING, WEIGHTS, guarantee_of
-from pocketkernel.certificate.m_omd_h import theorem_1_afterwards
+from pocketkernel.certificate import Bound, Guarantee, theorem_1_afterwards
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier
+from pocketkernel.learners._hinge import hinge_guarantee
 
 
 class MOMDH(OnlineKernelClassifier):
@@ -38,19 +36,29 @@ class MOMDH(OnlineKernelClassifier):
         Number of rounds for which the archive of past reservoir members is sized: it has room for
         M (1 + ceil(ln(horizon))) examples. More rounds are possible; members that no longer fit are counted as
         overflowed.
-    removal : {"half", "restart", "oldest"}, default="half"
-        What is removed from a full buffer: its newer half, everything, or only the oldest example.
+    removal : {"half", "restart", "oldest", "eager"}, default="half"
+        What is removed from a full buffer before the next example enters: its newer half, everything, or only the
+        oldest example. "eager" removes the newer half as soon as the buffer is full.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
     storage : {None, "float16", "bfloat16"}, default=None
         How rows are stored: as `dtype`, or rounded to 16 bits, so that almost twice as many rows fit. float16 is more
         precise but limited to 65504; bfloat16 is less precise and has float32's range. Arithmetic stays in float32.
+    class_weight : {None, "balanced"} or dict, default=None
+        Factor of the weights of a class's rows, such as {"ham": 1, "spam": 5}; a label that is not in it has 1.
+        "balanced" means the inverse of the class's share in the rows: in all rows in `fit`, in the rows so far in
+        `partial_fit`. It is multiplied with `sample_weight`.
+    shuffle : bool, default=True
+        Whether `fit` learns the rows in random order, seeded by `random_state`. `partial_fit` and `predict_then_learn`
+        never change the order.
+    epochs : int or "auto", default=1
+        How often `fit` goes through the rows.
     n_jobs : int, default=None
         Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
         POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
         for a few rows.
     random_state : int, NumPy generator or None, default=None
-        Seed of the sampling.
+        Seed of the sampling and of the order in `fit`.
 
     Attributes
     ----------
@@ -96,6 +104,9 @@ class MOMDH(OnlineKernelClassifier):
         removal: str = "half",
         dtype: str = "float32",
         storage: str | None = None,
+        class_weight: Any = None,
+        shuffle: bool = True,
+        epochs: int | str = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
     ):
@@ -109,47 +120,32 @@ class MOMDH(OnlineKernelClassifier):
         self.removal = removal
         self.dtype = dtype
         self.storage = storage
+        self.class_weight = class_weight
+        self.shuffle = shuffle
+        self.epochs = epochs
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        made, i = self._recipe, int(np.argmax(self.kernel_weights_))
+        return hinge_guarantee(
+            self._recipe, done, "Theorem 1 of Li & Liao (2024), after the run", partial(self._bound, done)
+        )
+
+    def _bound(self, done: Bunch, i: int) -> Bound:
+        """What the proof implies for kernel i."""
+        made = self._recipe
         added, removed = int(done.kernel_additions[i]), int(done.kernel_removals[i])
         # A round that adds to a buffer with free space did not begin with a full buffer.
         never_full = removed == 0 and int(done.stored[i]) < made.budget
-        full = 0 if never_full else int(done.rounds) - (added - removed)
-        bound = partial(
-            theorem_1_afterwards,
+        return theorem_1_afterwards(
             float(done.cumulative_loss),
             errors=float(done.alignment_proxy[i]),
             removals=removed,
-            full_rounds=full,
+            full_rounds=0 if never_full else int(done.rounds) - (added - removed),
             rows=int(done.rounds),
             kernels=len(made.kernels),
             budget=made.budget,
             norm_bound=made.norm_bound,
             step=made.step,
+            eager=made.removal == "eager",
         )
-        conditions = (
-            Condition("U > 1", f"U = {made.norm_bound:g}", made.norm_bound > 1),
-            Condition("M > 1", f"M = {made.reservoir}", made.reservoir > 1),
-            Condition("archive not overflowed", f"overflowed = {done.overflowed}", int(done.overflowed) == 0),
-        )
-        theorem = "Theorem 1 of Li & Liao (2024), after the run"
-        against = (
-            f"The regret is relative to every function of norm at most U = {made.norm_bound:.4g} of "
-            f"{made.kernels[i]!r}, the kernel with the largest weight. The theorem is about the expectation over the "
-            "learner's random draws, so one run gives an estimate of the bound, not a bound with a confidence level; "
-            "delta is not used."
-        )
-        unknown = (
-            "the alignment of the kernel: the sum of its squared gradient errors is used instead",
-            "the loss of the best function: the learner's own loss is used instead",
-            f"rounds that began with a full buffer: at most {full:,}",
-            "which kernel was chosen in advance: the one with the largest weight was chosen after the run",
-            WEIGHTS,
-            ROUNDING,
-        )
-        if not all(condition.met for condition in conditions):
-            return Guarantee(theorem, against, None, conditions, unknown)
-        return guarantee_of(bound, conditions, theorem=theorem, against=against, unknown=unknown)

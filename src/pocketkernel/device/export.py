@@ -1,0 +1,251 @@
+"""Writes the project: headers, this model's configuration and state as constants, and the files of the template."""
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pocketkernel._include import get_include
+from pocketkernel.device.figures import Figures, measured
+from pocketkernel.device.model import Exported, clip_of, exported
+from pocketkernel.learners import contents_of
+from pocketkernel.model_file import LIBRARY_VERSION
+
+
+@dataclass(frozen=True)
+class Target:
+    """A processor, and the board on which QEMU emulates it."""
+
+    about: str
+    arduino: bool = False
+
+
+TARGETS = {
+    "cortex-m0plus": Target("Cortex-M0+, no FPU (compiled for it, run on an emulated Cortex-M3)"),
+    "cortex-m3": Target("Cortex-M3, no FPU"),
+    "cortex-m4": Target("Cortex-M4 with FPU for single precision"),
+    "cortex-m7": Target("Cortex-M7 with FPU for double precision"),
+    "cortex-m33": Target("Cortex-M33 with FPU for single precision"),
+    "cortex-m55": Target("Cortex-M55 with FPU"),
+    "host": Target("this computer"),
+    "arduino": Target("a library for the Arduino IDE", arduino=True),
+}
+"""What a project can be made for. All but arduino make the same files, and differ in what `make` builds by default."""
+
+SOURCES = ("pk_model.h", "pk_model.hpp", "pk_model.cpp", "pk_scaler.hpp")
+PROGRAM = (
+    "main.cpp", "Makefile", "CMakeLists.txt", "board/board.h", "board/board_host.cpp", "board/board_semihosting.cpp",
+    "board/mps2.ld",
+)  # fmt: skip
+
+
+def export(model: Any, path: str | os.PathLike[str], target: str = "cortex-m4", *, measure: bool = True) -> Path:
+    """Write a folder with a C++ project that has this model and goes on learning, on a chip or on this computer.
+
+    Parameters
+    ----------
+    model : estimator, or path of a model file or of a run's folder
+        A learner of pocketkernel that has learned something. Of a run that scales its rows (`--scale`), the scaling is
+        exported too. Other steps before the learner are refused.
+    path : path
+        The folder to make. It must not exist, or be empty.
+    target : str, default="cortex-m4"
+        One of `TARGETS`: what `make` builds by default; "arduino" makes a library for the Arduino IDE instead.
+    measure : bool, default=True
+        Compile the project and run it in QEMU, if both are installed, and write flash, stack and instructions per row
+        into its README.
+
+    Returns
+    -------
+    Path
+        The folder. `make run` in it compiles and runs the project; its README says more.
+    """
+    if target not in TARGETS:
+        raise ValueError(f"target={target!r} is unknown: use one of {', '.join(TARGETS)}.")
+    known = exported(model)
+    folder = Path(path)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"{folder} exists and is not an empty folder: choose another one.")
+    template = Path(str(files("pocketkernel.device") / "template"))
+    arduino = TARGETS[target].arduino
+    sources = folder / "src" if arduino else folder
+    texts = {f"{sources / name}": (template / name).read_text() for name in SOURCES}
+    texts |= {
+        f"{sources / 'pk_sizes.h'}": _sizes(known),
+        f"{sources / 'pk_config.hpp'}": _config(known),
+        f"{sources / 'pk_state.hpp'}": _state(known),
+    }
+    if arduino:
+        for place in ("library.properties", "examples/Learn/Learn.ino", "src/PocketModel.h"):
+            texts[str(folder / place)] = (template / "arduino" / place).read_text()
+    else:
+        for name in PROGRAM:
+            texts[str(folder / name)] = (template / name).read_text().replace("@TARGET@", target)
+    texts = {name: text.replace("@VERSION@", LIBRARY_VERSION) for name, text in texts.items()}
+    for name, text in texts.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text, encoding="utf-8")
+    _copy_headers(known, sources if arduino else folder / "include")
+    figures = measured(folder, target) if measure and not arduino else None
+    readme = (template / ("arduino" if arduino else "") / "README.md").read_text()
+    (folder / "README.md").write_text(_filled(readme, known, target, figures), encoding="utf-8")
+    return folder
+
+
+# ---- headers --------------------------------------------------------------------------------------------------------
+
+
+def _copy_headers(known: Exported, to: Path) -> None:
+    """The headers that this learner includes, and those that they include."""
+    include = Path(get_include()) / "pocketkernel"
+    wanted, found = [include / "learners" / f"{known.recipe.learner}.hpp"], set()
+    while wanted:
+        header = wanted.pop().resolve()
+        if header in found:
+            continue
+        found.add(header)
+        names = re.findall(r'^#include "(.*)"', header.read_text(), re.MULTILINE)
+        wanted += [header.parent / name for name in names]
+    for header in found:
+        place = to / "pocketkernel" / header.relative_to(include.resolve())
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(header, place)
+
+
+# ---- constants ------------------------------------------------------------------------------------------------------
+
+
+def _text(value: str) -> str:
+    """A C string: everything but plain ASCII in octal."""
+    plain = "".join(
+        chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in value.encode("utf-8", "replace")
+    )
+    return f'"{plain}"'
+
+
+def _sizes(known: Exported) -> str:
+    recipe = known.recipe
+    labels = known.labels
+    lines = [
+        f"/* The sizes of this model. Made by pocketkernel {LIBRARY_VERSION}. */",
+        "#ifndef PK_SIZES_H",
+        "#define PK_SIZES_H",
+        "",
+        f"typedef {'double' if recipe.doubles else 'float'} pk_value; /* of a row */",
+        f"#define PK_REGRESSION {int(labels is None)}",
+        f"#define PK_FEATURES {recipe.features}",
+        f"#define PK_CLASSES {recipe.classes}",
+        f"#define PK_OUTPUTS {known.outputs}",
+        f"#define PK_BLOCK_BYTES {recipe.size()[0]}",
+        f"#define PK_STATE_BYTES {len(known.state)}",
+        "",
+        "#endif",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _config(known: Exported) -> str:
+    recipe = known.recipe
+    kernels = ",\n    ".join(
+        f"{{pocketkernel::Family::{kernel.family}, {_number(kernel.parameter)}, {kernel.order}}}"
+        for kernel in recipe.kernels
+    )
+    numbers = {"features": recipe.features, "classes": recipe.classes, "budget": recipe.budget} | recipe.parameters
+    fields = [f"    c.{name} = {_number(value)};" for name, value in numbers.items()]
+    fields += [f"    c.loss = pocketkernel::Loss::{recipe.loss};"]
+    fields += [f"    c.removal = pocketkernel::Removal::{recipe.removal};"]
+    fields += [f"    c.storage = pocketkernel::Storage::{recipe.storage};", f"    c.seed = {recipe.seed}ULL;"]
+    set_fields = "\n".join(fields)
+    scaler = "using Scaler = pk_scale::None<pk_value>;"
+    if known.scaler is not None:
+        base = f"pk_scale::{type(known.scaler).__name__.removeprefix('Online')}<pk_value, PK_FEATURES>"
+        clip = clip_of(known.scaler)
+        begin = "" if clip is None else f"\n    Scaler() : {base}({_number(clip)}) {{}}\n"
+        scaler = f"struct Scaler : {base} {{{begin}}};"
+    return f"""\
+// The configuration of this model. Made by pocketkernel {LIBRARY_VERSION}.
+#pragma once
+
+#include "pk_sizes.h"
+
+#include "pocketkernel/learners/{recipe.learner}.hpp"
+
+#include "pk_scaler.hpp"
+
+namespace pk_config {{
+
+using Learner = pocketkernel::{contents_of(known.learner).model["estimator"]}<pk_value>;
+
+inline constexpr pocketkernel::KernelSpec kernels[] = {{
+    {kernels},
+}};
+
+inline pocketkernel::Config config() {{
+    pocketkernel::Config c;
+    c.kernels = kernels;
+    c.kernel_count = sizeof kernels / sizeof kernels[0];
+{set_fields}
+    return c;
+}}
+
+{scaler}
+
+}}  // namespace pk_config
+"""
+
+
+def _number(value: float) -> str:
+    """A number that C++ reads exactly."""
+    return str(value) if isinstance(value, int) else value.hex()
+
+
+def _state(known: Exported) -> str:
+    state = known.state
+    lines = [", ".join(str(b) for b in state[at : at + 24]) + "," for at in range(0, len(state), 24)]
+    labels = known.labels
+    names = ""
+    if labels is not None:
+        listed = ", ".join(_text(label) for label in labels)
+        names = f'\nextern "C" {{\nconst char* const pk_labels[PK_CLASSES] = {{{listed}}};\n}}\n'
+    return f"""\
+// The state of this model when it was exported, and the names of its classes. Made by pocketkernel {LIBRARY_VERSION}.
+#pragma once
+
+namespace {{
+
+constexpr unsigned char pk_first_state[PK_STATE_BYTES] = {{
+{chr(10).join("    " + line for line in lines)}
+}};
+
+}}  // namespace
+{names}"""
+
+
+# ---- README ---------------------------------------------------------------------------------------------------------
+
+
+def _filled(text: str, known: Exported, target: str, figures: Figures | None) -> str:
+    recipe, labels = known.recipe, known.labels
+    name = contents_of(known.learner).model["estimator"]
+    block, state = recipe.size()[0], len(known.state)
+    scaler = f" Rows are scaled first ({known.scaler.kind})." if known.scaler is not None else ""
+    what = f"{recipe.classes} classes" if labels is not None else f"{known.outputs} numbers to predict"
+    values = {
+        "LEARNER": name,
+        "ABOUT": f"{name}, {recipe.features} columns, {what}, {'double' if recipe.doubles else 'single'} precision."
+        + scaler,
+        "LABELS": "" if labels is None else f"The classes are, from 0 on: {', '.join(labels)}.\n\n",
+        "TARGET": target,
+        "TARGETS": "\n".join(f"| `{one}` | {TARGETS[one].about} |" for one in TARGETS if not TARGETS[one].arduino),
+        "BLOCK": f"{block:,}",
+        "STATE": f"{state:,}",
+        "FIGURES": figures.text() if figures is not None else "",
+        "VERSION": LIBRARY_VERSION,
+    }
+    for word, value in values.items():
+        text = text.replace(f"@{word}@", value)
+    return text

@@ -1,0 +1,51 @@
+// The C interface, on one static model. GCC would otherwise be free to fuse a multiplication and an addition into one
+// rounding, and the results would no longer be those of other machines.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=off")
+#endif
+
+#include "pk_model.h"
+
+#include "pk_model.hpp"
+#include "pk_state.hpp"
+
+namespace {
+
+PocketModel model;
+
+int minus(pocketkernel::Status status) { return -static_cast<int>(status); }
+
+}  // namespace
+
+extern "C" {
+
+int pk_start(void) { return minus(model.start(pk_first_state, sizeof pk_first_state)); }
+
+#if PK_REGRESSION
+int pk_learn(const pk_value* row, const double* targets, double* answers) {
+    double room[PK_OUTPUTS];
+    return minus(model.learn(row, targets, answers ? answers : room));
+}
+int pk_score(const pk_value* row, double* answers) { return minus(model.score(row, answers)); }
+#else
+int pk_learn(const pk_value* row, int label, double* scores) {
+    double room[PK_OUTPUTS];
+    if (!scores) scores = room;
+    const pocketkernel::Status status = model.learn(row, static_cast<std::size_t>(label), scores);
+    return status == pocketkernel::Status::ok ? PocketModel::predicted(scores) : minus(status);
+}
+int pk_score(const pk_value* row, double* scores) {
+    double room[PK_OUTPUTS];
+    if (!scores) scores = room;
+    const pocketkernel::Status status = model.score(row, scores);
+    return status == pocketkernel::Status::ok ? PocketModel::predicted(scores) : minus(status);
+}
+#endif
+
+size_t pk_save(unsigned char* to, size_t room) {
+    if (room < PK_STATE_BYTES) return 0;
+    model.save(to);
+    return PK_STATE_BYTES;
+}
+int pk_load(const unsigned char* from, size_t size) { return minus(model.load(from, size)); }
+}

@@ -1,0 +1,91 @@
+// PocketModel: the model of this project as a C++ class. Its memory is inside the object: no heap, no exceptions.
+//
+// The C interface in pk_model.h has one static PocketModel; a program with several models makes several objects.
+#pragma once
+
+#include "pk_config.hpp"
+
+template <class L, class Scaler>
+class DeviceModel {
+  public:
+    using Learner = L;
+    using Status = pocketkernel::Status;
+    static constexpr bool regression = Learner::task == pocketkernel::Task::regression;
+
+    // Builds the model, with the given state.
+    [[nodiscard]] Status start(const unsigned char* state, std::size_t size) {
+        const Status status = pocketkernel::make(pk_config::config(), block_, sizeof block_, learner_);
+        return status == Status::ok ? load(state, size) : status;
+    }
+
+    // Learns a row of a classifier; `scores` receives PK_OUTPUTS numbers from before learning.
+    [[nodiscard]] Status learn(const pk_value* row, std::size_t label, double* scores) {
+        const Status status = label < PK_CLASSES ? check(row) : Status::label_unknown;
+        if (status != Status::ok) return status;
+        const Row scaled = scaler_.learn(row);
+        if constexpr (Learner::multiclass && !regression)
+            learner_->learn(scaled, label, 1.0, scores);
+        else if constexpr (!regression)
+            scores[0] = learner_->learn(scaled, label == 1 ? 1.0 : -1.0);
+        return Status::ok;
+    }
+    // Learns a row of a regressor; `answers` receives the PK_OUTPUTS numbers that were predicted for it.
+    [[nodiscard]] Status learn(const pk_value* row, const double* targets, double* answers) {
+        Status status = check(row);
+        for (std::size_t r = 0; r < PK_OUTPUTS; ++r)
+            if (!(pocketkernel::absolute(targets[r]) <= 1e70)) status = Status::target_out_of_range;
+        if (status != Status::ok) return status;
+        if constexpr (regression) learner_->learn(scaler_.learn(row), targets, 1.0, answers);
+        return Status::ok;
+    }
+    // PK_OUTPUTS scores, or answers of a regressor.
+    [[nodiscard]] Status score(const pk_value* row, double* scores) {
+        const Status status = check(row);
+        if (status != Status::ok) return status;
+        const Row scaled = scaler_.read(row);
+        auto& work = learner_->workspace();
+        if constexpr (Learner::reads_rows)
+            learner_->score(scaled, work, scores);
+        else if constexpr (Learner::multiclass)
+            learner_->score(work.query.read(scaled), work, scores);
+        else
+            scores[0] = learner_->score(work.query.read(scaled), work);
+        return Status::ok;
+    }
+    // The class that scores stand for.
+    static int predicted(const double* scores) {
+        if constexpr (Learner::multiclass) return static_cast<int>(pocketkernel::largest(scores, PK_CLASSES));
+        return scores[0] >= 0.0;
+    }
+
+    // PK_STATE_BYTES bytes: of the learner, then of the scaler.
+    void save(unsigned char* to) const {
+        pocketkernel::save(*learner_, to);
+        scaler_.save(to + pocketkernel::state_bytes(*learner_));
+    }
+    [[nodiscard]] Status load(const unsigned char* from, std::size_t size) {
+        const std::size_t own = pocketkernel::state_bytes(*learner_);
+        if (size != own + Scaler::state_bytes) return Status::state_wrong_size;
+        if (!scaler_.valid(from + own)) return Status::state_damaged;
+        const Status status = pocketkernel::load(*learner_, from, own);
+        if (status == Status::ok) scaler_.load(from + own);
+        return status;
+    }
+
+    Learner& learner() { return *learner_; }
+
+  private:
+    using Row = pocketkernel::Row<typename Scaler::Value>;
+
+    static Status check(const pk_value* row) {
+        std::size_t fault = 0;
+        const double limit = Scaler::bounds ? Scaler::largest : Learner::largest_value(pk_config::config().storage);
+        return pocketkernel::check_values<Learner::takes_missing>(row, PK_FEATURES, limit, fault);
+    }
+
+    alignas(pocketkernel::pack_bytes) unsigned char block_[PK_BLOCK_BYTES] = {};
+    Learner* learner_ = nullptr;
+    Scaler scaler_;
+};
+
+using PocketModel = DeviceModel<pk_config::Learner, pk_config::Scaler>;

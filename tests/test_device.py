@@ -1,0 +1,299 @@
+"""A model as a C++ project: it compiles, learns on the chip, and comes back as if it had never left."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import pocketkernel as pk
+from pocketkernel import device
+from pocketkernel.__main__ import main
+from pocketkernel.evaluate.pipeline import load_with_pipeline
+
+CHIP = all(shutil.which(tool) for tool in ("make", "arm-none-eabi-g++", "qemu-system-arm"))
+needs_chip = pytest.mark.skipif(not CHIP, reason="needs make, arm-none-eabi-g++ and qemu-system-arm")
+needs_make = pytest.mark.skipif(not (shutil.which("make") and shutil.which("c++")), reason="needs make and a compiler")
+
+
+def stream(rows=400, columns=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, columns)).astype(np.float32)
+    return X, X[:, 0] * X[:, 1] + X[:, 2]
+
+
+def binary(X, z):
+    return X, np.where(z > 0, "yes", "no")
+
+
+def classes(X, z):
+    return X, np.digitize(z, [-0.7, 0.7]) * 10
+
+
+def numbers(X, z):
+    return X, z.astype(np.float64)
+
+
+MODELS = {
+    "PocketClassifier": (pk.PocketClassifier(memory="4KiB", random_state=0), binary),
+    "PocketClassifier of 3": (pk.PocketClassifier(memory="8KiB", random_state=0), classes),
+    "PocketRegressor": (pk.PocketRegressor(memory="8KiB", random_state=0), numbers),
+    "MOMDS": (pk.MOMDS(memory="4KiB", random_state=0), binary),
+    "MOMDS float16": (pk.MOMDS(memory="4KiB", storage="float16", random_state=0), binary),
+    "MOMDS float64": (pk.MOMDS(memory="6KiB", dtype="float64", random_state=0), binary),
+    "MOMDH": (pk.MOMDH(memory="16KiB", kernels=[pk.Gaussian(1.0), pk.Polynomial(2)], random_state=0), binary),
+    "MulticlassMOMDS": (pk.MulticlassMOMDS(memory="6KiB", random_state=0), classes),
+    "LKMBooks": (pk.LKMBooks(memory="6KiB", horizon=400, random_state=0), binary),
+    "Raker": (pk.Raker(memory="6KiB", random_state=0), binary),
+}
+
+
+def trained(name, rows=400):
+    model, task = MODELS[name]
+    X, y = task(*stream(rows))
+    half = rows // 2
+    first = y[:half]
+    extra = {} if isinstance(model, pk.PocketRegressor) else {"classes": np.unique(y)}
+    model = type(model)(**model.get_params()).partial_fit(X[:half], first, **extra)
+    return model, X[half:], y[half:]
+
+
+def lessons(model, X, y, doubles):
+    """Rows and labels as main.cpp reads them."""
+    value = np.float64 if doubles else np.float32
+    if isinstance(model, pk.PocketRegressor):
+        parts = np.dtype([("row", value, X.shape[1]), ("target", np.float64)])
+        records = np.zeros(len(X), parts)
+        records["target"] = y
+    else:
+        parts = np.dtype([("row", value, X.shape[1]), ("label", np.int32)])
+        records = np.zeros(len(X), parts)
+        records["label"] = np.searchsorted(model.classes_, y)
+    records["row"] = X
+    return records.tobytes()
+
+
+def run(folder, target):
+    command = ["make", "--no-print-directory", "run", f"TARGET={target}"]
+    if target == "host":
+        command.append("OPTIMISE=-O0")  # for the compiler's time
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def round_trip(tmp_path, name, target):
+    """Half of the stream is learned in Python, a quarter in the project, the rest in Python again."""
+    model, X, y = trained(name)
+    folder = device.export(model, tmp_path / "project", measure=False)
+    middle = len(X) // 2
+    (folder / "rows.bin").write_bytes(lessons(model, X[:middle], y[:middle], model.dtype == "float64"))
+    assert f"learned {middle} rows" in run(folder, target)
+    state = (folder / "state.bin").read_bytes()
+    scores = np.frombuffer((folder / "scores.bin").read_bytes())
+
+    back = device.from_bytes(model, state)
+    stayed = type(model).from_bytes(model.to_bytes())
+    stayed.partial_fit(X[:middle], y[:middle])
+    assert back.to_bytes() == stayed.to_bytes()
+    back.partial_fit(X[middle:], y[middle:])
+    stayed.partial_fit(X[middle:], y[middle:])
+    assert back.to_bytes() == stayed.to_bytes()
+    return scores, model
+
+
+@needs_make
+@pytest.mark.parametrize("name", MODELS)
+def test_round_trip_on_this_computer(tmp_path, name):
+    round_trip(tmp_path, name, "host")
+
+
+@needs_chip
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("PocketClassifier", "cortex-m4"),
+        ("PocketClassifier of 3", "cortex-m3"),
+        ("PocketRegressor", "cortex-m4"),
+        ("MOMDS", "cortex-m0plus"),
+        ("MOMDS", "cortex-m7"),
+        ("PocketClassifier", "cortex-m33"),
+        ("PocketClassifier", "cortex-m55"),
+    ],
+)
+def test_round_trip_on_a_chip(tmp_path, name, target):
+    scores, model = round_trip(tmp_path, name, target)
+    _, X, _ = trained(name)
+    middle = len(X) // 2
+    if isinstance(model, pk.PocketRegressor):
+        assert scores[0] == model.predict(X[:1])[0]
+    else:
+        first = scores.reshape(middle, -1)[0]
+        mine = model.decision_function(X[:1])
+        assert (first[-1] - first[0] if first.size == 2 else first[0]) == np.ravel(mine)[0]
+
+
+@needs_chip
+def test_readme_has_the_figures_of_this_model(tmp_path):
+    model, _, _ = trained("PocketClassifier")
+    folder = device.export(model, tmp_path / "project")
+    text = (folder / "README.md").read_text()
+    assert "@" not in text.replace("@TARGET", "@")
+    row = re.search(r"^\| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) ", text, re.MULTILINE)
+    flash, ram, stack, mean, longest = (int(number.replace(",", "")) for number in row.groups())
+    assert len(model.to_bytes()) < flash < 64_000
+    assert model.nbytes < ram < model.nbytes + 8_000
+    assert 500 < stack < 8_000 and 1_000 < mean <= longest
+    assert not (folder / "build").exists()
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax", "maxabs"])
+@needs_make
+def test_the_scaling_of_a_run_comes_along(tmp_path, scale):
+    X, y = binary(*stream(600))
+    X[:, 1] *= 100
+    X[:, 2] = 7
+    lines = [
+        "a,b,c,d,e,label",
+        *(",".join([*map(repr, map(float, row)), label]) for row, label in zip(X, y, strict=True)),
+    ]
+    half = 301
+    for name, part in (("first", lines[:half]), ("all", lines)):
+        (tmp_path / f"{name}.csv").write_text("\n".join(part) + "\n")
+        command = [
+            "run",
+            str(tmp_path / f"{name}.csv"),
+            "--learner",
+            "m_omd_s",
+            "--memory",
+            "8KiB",
+            "--scale",
+            scale,
+            "--strict",
+        ]
+        assert main([*command, "--out", str(tmp_path / name)]) == 0
+    folder = device.export(tmp_path / "first", tmp_path / "project", "host", measure=False)
+    model, pipeline, _ = load_with_pipeline(tmp_path / "first")
+    (folder / "rows.bin").write_bytes(lessons(model, X[half - 1 :], y[half - 1 :], model.dtype == "float64"))
+    run(folder, "host")
+    state = (folder / "state.bin").read_bytes()
+    stayed, after, _ = load_with_pipeline(tmp_path / "all")
+    assert device.from_bytes(tmp_path / "first", state).to_bytes() == stayed.to_bytes()
+    mine = device.scaler_from_bytes(tmp_path / "first", state).get_state()
+    theirs = after.scaler.get_state()
+    assert mine.keys() == theirs.keys()
+    assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
+    assert pipeline.scaler.count == half - 1
+
+
+def test_other_steps_are_refused_by_name(tmp_path):
+    X, y = binary(*stream())
+    model = make_pipeline(StandardScaler(), pk.MOMDS(memory="8KiB")).fit(X, y)
+    with pytest.raises(ValueError, match="StandardScaler"):
+        device.export(model, tmp_path / "project")
+    with pytest.raises(TypeError, match="StandardScaler cannot be exported"):
+        device.export(StandardScaler(), tmp_path / "project")
+    with pytest.raises(ValueError, match="has not learned anything"):
+        device.export(pk.MOMDS(), tmp_path / "project")
+    rows = "\n".join(f"{'ab'[n % 2]},{n},{n % 2}" for n in range(50))
+    (tmp_path / "rows.csv").write_text(f"colour,size,label\n{rows}\n")
+    assert main(["run", str(tmp_path / "rows.csv"), "--categorical", "colour", "--out", str(tmp_path / "r")]) == 0
+    with pytest.raises(ValueError, match=r"missing values \(colour\)"):
+        device.export(tmp_path / "r", tmp_path / "project")
+    assert not (tmp_path / "project").exists()
+
+
+def test_bad_arguments(tmp_path):
+    model, _, _ = trained("PocketClassifier")
+    with pytest.raises(ValueError, match="target='z80' is unknown: use one of cortex-m0plus"):
+        device.export(model, tmp_path / "project", "z80")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    with pytest.raises(FileExistsError, match="not an empty folder"):
+        device.export(model, tmp_path / "full")
+    state = device.export(model, tmp_path / "project", measure=False)
+    assert (state / "pk_model.h").is_file()
+    with pytest.raises(pk.ModelFileError, match="bytes, but 3 were given"):
+        device.from_bytes(model, b"abc")
+    whole = model.to_bytes()
+    size = int(re.search(r"PK_STATE_BYTES (\d+)", (state / "pk_sizes.h").read_text())[1])
+    good = whole[-size:]
+    assert device.from_bytes(model, good).to_bytes() == whole
+    with pytest.raises(pk.ModelFileError, match="damaged"):
+        device.from_bytes(model, good[:-1] + bytes([good[-1] ^ 1]))
+
+
+@needs_make
+def test_strange_labels_and_the_c_interface(tmp_path):
+    X, z = stream()
+    labels = np.array(['a"\\??/', "\u00e9\n"])
+    model = pk.PocketClassifier(memory="4KiB", random_state=0).fit(X, labels[(z > 0).astype(int)])
+    folder = device.export(model, tmp_path / "project", "host", measure=False)
+    (folder / "use.c").write_text(
+        """#include <math.h>
+        #include <stdio.h>
+        #include "pk_model.h"
+        int main(void) {
+            pk_value row[PK_FEATURES] = {0};
+            static unsigned char state[PK_STATE_BYTES];
+            if (pk_start()) return 1;
+            row[0] = INFINITY;
+            if (pk_score(row, 0) >= 0 || pk_learn(row, 1, 0) >= 0) return 2;
+            row[0] = NAN;
+            if (pk_score(row, 0) < 0) return 3;
+            if (pk_learn(row, 2, 0) >= 0 || pk_learn(row, -1, 0) >= 0) return 4;
+            if (pk_save(state, sizeof state - 1) != 0 || pk_save(state, sizeof state) != sizeof state) return 5;
+            if (pk_load(state, sizeof state)) return 6;
+            state[100] ^= 1;
+            if (!pk_load(state, sizeof state)) return 7;
+            printf("%s|%s", pk_labels[0], pk_labels[1]);
+            return 0;
+        }"""
+    )
+    command = "make -s lib && cc -std=c99 -Wall -Werror -I. use.c build/host/libpk_model.a -lm -o use && ./use"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode() == "|".join(sorted(labels))
+
+
+@needs_chip
+def test_arduino_library(tmp_path):
+    """It compiles without flags of ours, and without a fused multiply-add."""
+    model, _, _ = trained("PocketClassifier")
+    folder = device.export(model, tmp_path / "PocketModel", "arduino")
+    assert {"library.properties", "README.md", "src", "examples"} <= {path.name for path in folder.iterdir()}
+    flags = "-std=gnu++17 -O2 -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16 -mthumb -fno-exceptions -fno-rtti"
+    command = f"arm-none-eabi-g++ {flags} -Isrc -c src/pk_model.cpp -o x.o && arm-none-eabi-objdump -d x.o"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "vadd.f32" in done.stdout and not re.search(r"\tvfn?m[as]\.f32", done.stdout)
+
+
+@needs_chip
+def test_nothing_of_the_c_library_but_a_few(tmp_path):
+    model, _, _ = trained("PocketClassifier")
+    folder = device.export(model, tmp_path / "project", measure=False)
+    command = "make -s lib && arm-none-eabi-nm -u build/cortex-m4/libpk_model.a"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    wanted = {name for name in re.findall(r"U (\w+)", done.stdout) if not name.startswith("__aeabi_")}
+    assert wanted <= {"memcpy", "memset", "memmove", "sqrt", "sqrtf", "floor", "floorf", "__popcountsi2"}, wanted
+
+
+def test_headers():
+    folder = Path(pk.get_include()) / "pocketkernel"
+    assert (folder / "learners" / "pocket_classifier.hpp").is_file()
+
+
+@needs_make
+def test_command_line(tmp_path, capsys):
+    model, _, _ = trained("PocketClassifier")
+    model.save(tmp_path / "model.pk")
+    project = tmp_path / "project"
+    assert main(["device", str(tmp_path / "model.pk"), "--out", str(project), "--target", "host"]) == 0
+    assert f"make -C {project} run" in capsys.readouterr().out.replace("\n", " ")
+    assert "learned 2000 rows" in run(project, "host")
