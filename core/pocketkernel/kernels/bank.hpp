@@ -91,7 +91,7 @@ class KernelBank {
             const Link& link = chain_[n];
             const KernelShape& shape = shape_[link.kernel];
             const Pack<T>(&m)[G] = metrics.of[index_of(shape.metric)];
-            if (link.squarings == apart) {
+            if ((is_used(Form::value) || is_used(Form::power)) && link.squarings == apart) {
                 Pack<T> k[G];
                 evaluate_one(link.kernel, metrics, k);
                 visit(link.kernel, [&](std::size_t g) { return k[g]; });
@@ -154,7 +154,8 @@ class KernelBank {
     bool within(std::size_t i, double dissimilarity, double gamma) const {
         if (by_value(i)) return 2.0 * (1.0 + dissimilarity) <= gamma * gamma;
         const double m = shape_[i].rate * dissimilarity;
-        if (shape_[i].form == Form::value) return 2.0 * (1.0 - value_of(shape_[i], dissimilarity, m)) <= gamma * gamma;
+        if (is_used(Form::value) && shape_[i].form == Form::value)
+            return 2.0 * (1.0 - value_of(shape_[i], dissimilarity, m)) <= gamma * gamma;
         // 1 - exp(-m) >= m / (1 + m) settles most cases without an exponential.
         if (2.0 * m > gamma * gamma * (1.0 + m) * (1.0 + 1e-12)) return false;
         return 2.0 * exponential_complement(m) <= gamma * gamma;
@@ -168,7 +169,7 @@ class KernelBank {
     static constexpr std::size_t index_of(Metric metric) { return static_cast<std::size_t>(metric); }
     // Whether nearness is defined by the kernel's value instead of its metric: for cosines larger is nearer, but not
     // for every power of a cosine.
-    bool by_value(std::size_t i) const { return shape_[i].form == Form::power; }
+    bool by_value(std::size_t i) const { return is_used(Form::power) && shape_[i].form == Form::power; }
 
     // A rate beyond T's range becomes T's largest number, because 0 times the rate must be 0.
     static T in_range(double rate) {
