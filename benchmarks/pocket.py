@@ -80,7 +80,7 @@ def contestants(name: str, rows: int, features: int, memory: int) -> Iterator[tu
 
 
 def table(names: list[str], permutations: int) -> bool:
-    """Mistakes of everyone at the same bytes."""
+    """Mistakes of all learners with the same memory."""
     good = True
     print(f"\nMean mistakes in %, progressive, {permutations} permutations; memory: bytes of M-OMD-S with B = 400.")
     print("River's tree and forest (any memory): fewer rows, as stated; in brackets PocketClassifier on those rows.\n")
@@ -139,7 +139,7 @@ def mean_rate(name: str, memory: int, permutations: int) -> float:
 
 
 def curve(names: list[str], permutations: int) -> bool:
-    """Mistakes against bytes; each more memory may cost at most 2 % of the mistakes, noise."""
+    """Mistakes against bytes; more memory may add at most 2 % to the mistakes, which allows for noise."""
     good = True
     sizes = [1024 * 2**n for n in range(1, 11)]
     print(f"\nMistakes in % against bytes, PocketClassifier, {permutations} permutations. Linear: its linear part.\n")
@@ -163,7 +163,7 @@ def curve(names: list[str], permutations: int) -> bool:
 
 
 def robust(names: list[str], permutations: int) -> bool:
-    """What unkind streams do to the mistakes of magic04, or of a generated stream if that file is missing."""
+    """How difficult streams affect the mistakes on magic04, or of a generated stream if that file is missing."""
     name = "magic04"
     X, y = rows_of(name, 0) if not missing([name]) else known_kernel(20_000, seed=0)
     X = np.asarray(X, dtype=float)
@@ -317,7 +317,7 @@ def answers(X, y, classes, **given):
 
 
 def weights(names: list[str], permutations: int) -> bool:
-    """What weights do to mistakes. Limit: half a point over no weights, wherever the heavy row is."""
+    """How weights affect mistakes. Limit: half a point above the run without weights, wherever the heavy row is."""
     X, y = generated("xor", 40_000)
     rng = np.random.default_rng(1)
     plans = {"none": None, "all 1e6": np.full(len(y), 1e6), "all 1e-6": np.full(len(y), 1e-6)}

@@ -1,4 +1,4 @@
-"""PocketRegressor: errors on data sets, coverage of intervals, unkind streams, cost, and River's regressors.
+"""PocketRegressor: errors on data sets, coverage of intervals, difficult streams, cost, and River's regressors.
 
     python benchmarks/regressor.py [table coverage unkind cost peers] [--permutations 3] [--memory 64KiB]
 
@@ -47,7 +47,7 @@ def table(options):
 
 
 def changed(kind, y, rng):
-    """The targets of a stream that does something unkind from its middle on, or all the time."""
+    """The targets of a difficult stream: disturbed from its middle on, or all the time."""
     late = np.arange(len(y)) >= len(y) // 2
     return {
         "as they are": lambda: y,
@@ -106,7 +106,7 @@ def unkind(options):
 
 
 def _deviation(y):
-    """A deviation that outliers do not count in."""
+    """A standard deviation that ignores outliers."""
     return np.subtract(*np.quantile(y, [0.84, 0.16])) / 2
 
 

@@ -35,6 +35,16 @@ void for_each_row(const Rows& rows, F&& f) {
         for_each_row<float>(rows, f);
 }
 
+// Counts numbers, and writes them if there is room.
+struct Counting {
+    double* out;
+    std::size_t& count;
+    void operator()(double number) const {
+        if (out) out[count] = number;
+        ++count;
+    }
+};
+
 // The status of the first row that cannot be learned, and its position.
 template <bool Missing, class U>
 Status check_rows(const Rows& rows, double limit, Fault& fault) {
@@ -45,7 +55,19 @@ Status check_rows(const Rows& rows, double limit, Fault& fault) {
         if (status != Status::ok) fault = {place / rows.features, place % rows.features};
         return status;
     }
-    Status status = Status::ok;
+    // All values at once, and of the columns no more than that they ascend: another look only if something is wrong.
+    const std::size_t end = smaller(static_cast<std::size_t>(rows.starts[rows.count]), rows.stored);
+    const std::size_t begin = smaller(static_cast<std::size_t>(rows.starts[0]), end);
+    Status status = check_values<Missing>(values + begin, end - begin, limit, place);
+    bool ascend = true;
+    for_each_row<U>(rows, [&](std::size_t, const Row<U>& row) {
+        if (row.nonzeros == 0) return;
+        ascend &= row.columns[0] >= 0;
+        for (std::size_t i = 1; i < row.nonzeros; ++i) ascend &= row.columns[i - 1] < row.columns[i];
+        ascend &= row.columns[row.nonzeros - 1] < static_cast<std::int64_t>(rows.features);
+    });
+    if (status == Status::ok && ascend) return status;
+    status = Status::ok;
     for_each_row<U>(rows, [&](std::size_t r, const Row<U>& row) {
         if (status != Status::ok) return;
         status = check_values<Missing>(row.values, row.nonzeros, limit, place);
@@ -76,12 +98,17 @@ class EngineOf final : public Engine {
     }
     std::size_t outputs() const override { return L::multiclass ? learner_.config().classes : 1; }
     bool is_regressor() const override { return L::task == Task::regression; }
-    void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots, Watch* watch) override {
+    bool tells_linear() const override { return L::tells_linear; }
+    void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots, Watch* watch,
+               double* linear) override {
         visit(rows, slots, [&](std::size_t r, const auto& row) {
             if (watch && watch->stopped()) return;
             const double weight = lessons.weights ? lessons.weights[r] : 1.0;
+            double* part = linear ? linear + r * outputs() : nullptr;
             if constexpr (L::task == Task::regression)
-                learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs());
+                learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs(), part);
+            else if constexpr (L::tells_linear)
+                learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs(), part);
             else if constexpr (L::multiclass)
                 learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs());
             else
@@ -104,7 +131,8 @@ class EngineOf final : public Engine {
         if constexpr (!L::multiclass) {
             Workspace<T>& work = learner_.workspace();
             for_each_row(rows, [&](std::size_t, const auto& row) {
-                (void)learner_.score(work.query.read(row), work);
+                double mixed;
+                score_query(work.query.read(row), work, &mixed);
                 for (std::size_t i = 0; i < learner_.config().kernel_count; ++i)
                     *scores++ = learner_.kernel_score(work, i);
             });
@@ -112,13 +140,16 @@ class EngineOf final : public Engine {
     }
     std::size_t coefficients(std::size_t kernel, double* out) const override {
         std::size_t count = 0;
-        learner_.for_each_coefficient(kernel, [&](double a) {
-            if (out) out[count] = a;
-            ++count;
-        });
+        learner_.for_each_coefficient(kernel, Counting{out, count});
+        return count;
+    }
+    std::size_t evidence(double* out) const override {
+        std::size_t count = 0;
+        learner_.for_each_evidence(Counting{out, count});
         return count;
     }
     const Tally& tally() const override { return learner_.tally(); }
+    const Milestones& milestones() const override { return learner_.milestones(); }
     KernelReport report(std::size_t kernel) const override { return learner_.report(kernel); }
     bool frequencies(double* out) const override {
         if constexpr (has_frequencies<L>) {
@@ -170,11 +201,16 @@ class EngineOf final : public Engine {
         visit(rows, slots, [&](std::size_t r, const auto& row) {
             if constexpr (L::reads_rows)
                 learner_.score(row, work, scores + r * outputs());
-            else if constexpr (L::multiclass)
-                learner_.score(work.query.read(row), work, scores + r * outputs());
             else
-                scores[r] = learner_.score(work.query.read(row), work);
+                score_query(work.query.read(row), work, scores + r * outputs());
         });
+    }
+    // Not inlined: rows of either type share it.
+    [[gnu::noinline]] void score_query(const Query<T>& x, Workspace<T>& work, double* scores) const {
+        if constexpr (L::multiclass)
+            learner_.score(x, work, scores);
+        else
+            *scores = learner_.score(x, work);
     }
 
     L& learner_;

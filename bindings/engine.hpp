@@ -87,14 +87,18 @@ class Engine {
     // Scores are written row by row, `outputs` of them each.
     virtual std::size_t outputs() const = 0;
     virtual bool is_regressor() const = 0;
+    // Also those of the learner's linear part, unless `linear` is null; only if the learner tells them.
+    virtual bool tells_linear() const = 0;
     virtual void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots = nullptr,
-                       Watch* watch = nullptr) = 0;
+                       Watch* watch = nullptr, double* linear = nullptr) = 0;
     // Several threads may score at once, each with its own scratch; null means the learner's own.
     virtual std::size_t scratch_bytes() const = 0;
     virtual void score(const Rows& rows, double* scores, void* scratch, const Slots* slots = nullptr) = 0;
     virtual void kernel_scores(const Rows& rows, double* scores) = 0;  // K for each row; not of a multiclass learner
     virtual std::size_t coefficients(std::size_t kernel, double* out) const = 0;  // how many; null only counts
+    virtual std::size_t evidence(double* out) const = 0;                          // likewise
     virtual const Tally& tally() const = 0;
+    virtual const Milestones& milestones() const = 0;
     virtual KernelReport report(std::size_t kernel) const = 0;
     virtual bool frequencies(double* out) const = 0;  // false if the learner has none
     virtual bool relevance(double* out) const = 0;    // of the columns; likewise

@@ -339,19 +339,19 @@ class PyLearner {
     std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
 
     // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted
-    // first.
-    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores) {
+    // first. `linear` is None, or has room for the scores of the linear part.
+    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores, nb::handle linear) {
         const View x(X, false);
         Rows rows;
         if (!dense(x, rows)) return unsuited;
-        return learn(rows, y, weights, scores);
+        return learn(rows, y, weights, scores, linear);
     }
     int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle weights,
-                     nb::handle scores) {
+                     nb::handle scores, nb::handle linear) {
         const View v(values, false), c(columns, false), s(starts, false);
         Rows rows;
         if (!sparse(v, c, s, rows)) return unsuited;
-        return learn(rows, y, weights, scores);
+        return learn(rows, y, weights, scores, linear);
     }
     // Uses at most `threads` threads; the scores do not depend on how many.
     int score_dense(nb::handle X, nb::handle scores, std::size_t threads) {
@@ -386,6 +386,13 @@ class PyLearner {
         return all;
     }
 
+    std::vector<double> evidence() {
+        const Guard guard(*this, reading);
+        std::vector<double> all(engine_->evidence(nullptr));
+        (void)engine_->evidence(all.data());
+        return all;
+    }
+
     nb::dict tally() {
         const Guard guard(*this, reading);
         const pk::Tally& t = engine_->tally();
@@ -398,6 +405,8 @@ class PyLearner {
         d["removals"] = t.removals;
         d["archived"] = t.archived;
         d["overflowed"] = t.overflowed;
+        d["rounds_before"] = engine_->milestones().rounds_before();
+        d["mistakes_before"] = engine_->milestones().mistakes_before();
         return d;
     }
     nb::list report() {
@@ -535,11 +544,16 @@ class PyLearner {
         return out.has(2, "d") && out.size(0) == rows.count && out.size(1) == outputs;
     }
 
-    int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores) {
+    int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores, nb::handle linear) {
+        const View parts(linear, true);
+        const bool told = !linear.is_none();
+        if (told && !(engine_->tells_linear() && has_room(parts, rows))) return unsuited;
         return learn_with(rows, y, sample_weight, scores, [&](const Lessons& lessons, double* out) {
             LongRow row;
             return run(rows, [&](const Rows& slice, std::size_t first) {
-                engine_->learn(slice, from(lessons, first), out + first * engine_->outputs(), nullptr, &row);
+                const std::size_t place = first * engine_->outputs();
+                engine_->learn(slice, from(lessons, first), out + place, nullptr, &row,
+                               told ? parts.data<double>() + place : nullptr);
                 row.stop_if_asked();
             });
         });
@@ -763,7 +777,7 @@ class PyFleet : public PyLearner {
     }
 
     // Learns row r in slot slots[r]. With a base, the model in that slot first learns every row as well, and rows of
-    // which `born` says so begin with a copy of it.
+    // which `born` says so begin with a copy of it. Without threads, rows are only checked.
     int learn_dense(nb::handle slots, nb::handle X, nb::handle y, nb::handle weights, nb::handle scores,
                     std::size_t threads, std::int64_t base, nb::handle born) {
         const View x(X, false);
@@ -879,6 +893,7 @@ class PyFleet : public PyLearner {
         prepare(threads);
         return learn_with(rows, y, weights, scores, [&](const Lessons& lessons, double* out) {
             return run(rows, rows_of_slice, [&](const Rows& slice, std::size_t first) {
+                if (threads == 0) return;
                 if (shared) learn_base(slice, from(lessons, first), &all[first], &births[first], shared, aside.data());
                 each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
                     engine.learn(slice, from(lessons, first), out + first * engine.outputs(), &part);
@@ -1123,13 +1138,15 @@ NB_MODULE(_core, m) {
         .def_prop_ro("nbytes", &PyLearner::nbytes)
         .def_prop_ro("fault", &PyLearner::fault)
         .def("set_labels", &PyLearner::set_labels, "classes"_a)
-        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a)
+        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a,
+             "linear"_a = nb::none())
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),
-             "scores"_a)
+             "scores"_a, "linear"_a = nb::none())
         .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)
         .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a)
         .def("kernel_scores", &PyLearner::kernel_scores, "x"_a, "scores"_a)
         .def("coefficients", &PyLearner::coefficients, "kernel"_a)
+        .def("evidence", &PyLearner::evidence)
         .def("tally", &PyLearner::tally)
         .def("report", &PyLearner::report)
         .def("frequencies", &PyLearner::frequencies, "out"_a)

@@ -25,3 +25,13 @@ def table(path, rows=900, seed=0, labels=("ham", "spam", "eggs"), missing=False,
         value = "" if missing and rng.random() < 0.1 else a
         lines.append(f"{value},{('red', 'green', 'blue')[b]}" + (f",{labels[c]}" if label_column else ""))
     path.write_text("\n".join(lines) + "\n")
+
+
+def numbers(path, rows=900, seed=0):
+    """A CSV with two numbers and a target that is not linear in them; answers the targets."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (rows, 2)).round(4)
+    y = (500 + 30 * X[:, 0] + 60 * np.cos(2 * X[:, 1]) + rng.normal(0, 3, rows)).round(4)
+    lines = [f"{a},{b},{c}" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
+    path.write_text("\n".join(["a,b,price", *lines]) + "\n")
+    return y

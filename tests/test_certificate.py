@@ -8,9 +8,9 @@ from sklearn.exceptions import NotFittedError
 
 import pocketkernel
 from discover import ESTIMATORS, small
-from pocketkernel import MOMDH, MOMDS, Gaussian, gaussians
-from pocketkernel.certificate import Bound, Guarantee, theorem_3_delta
-from pocketkernel.lab.bounds import theorem_3
+from pocketkernel import MOMDH, MOMDS, Gaussian, SharedMOMDH, gaussians
+from pocketkernel.certificate import Bound, Certificate, Guarantee, mistake_rate, recent_mistake_rate
+from pocketkernel.lab.bounds import theorem_3_afterwards
 from pocketkernel.lab.theory import best_in_ball
 from pocketkernel.stream import known_kernel
 
@@ -35,7 +35,7 @@ def test_every_learner_has_one(class_):
     if proved.theorem is None:
         assert proved.value is None
         assert not proved.informative
-        assert "counts only" in repr(proved)
+        assert "no bound on the regret" in repr(proved)
     else:
         assert proved.value == pytest.approx(sum(proved.terms.values()))
         assert proved.guarantee.unknown
@@ -46,6 +46,34 @@ def test_it_survives_a_file(class_, tmp_path):
     model = small(class_).fit(*stream())
     model.save(tmp_path / "model")
     assert pocketkernel.load(tmp_path / "model").certificate(0.01) == model.certificate(0.01)
+
+
+@pytest.mark.parametrize("class_", ESTIMATORS)
+def test_every_learner_has_intervals(class_, tmp_path):
+    X, y = stream(300)
+    model, counts = small(class_), [0]
+    for t in range(1, 301):
+        model.partial_fit(X[t - 1 : t], y[t - 1 : t], classes=[-1, 1])
+        counts.append(model.diagnostics_.mistakes)
+        done = model.diagnostics_
+        assert (done.rounds_before, done.mistakes_before) == (
+            (s := 0 if t < 2 else 2 ** (t.bit_length() - 2)),
+            counts[s],
+        )
+    proved = model.certificate(0.1)
+    assert proved.mistake_rate == mistake_rate(counts[-1], 300, 0.1)
+    recent = recent_mistake_rate(counts[-1], 300, mistakes_before=counts[128], rounds_before=128, delta=0.1)
+    assert proved.recent_mistake_rate == recent
+    assert recent.rounds == 172
+    assert "latest 172" in repr(proved) and "the present model alone" in repr(proved)
+    told = json.loads(json.dumps(proved.to_dict()))
+    assert told["mistake_rate"]["interval"] == [proved.mistake_rate.low, proved.mistake_rate.high]
+
+
+def test_rows_of_weight_zero_are_no_rounds():
+    X, y = stream(100)
+    model = small(MOMDS).fit(X, y, sample_weight=np.arange(100) % 2)
+    assert model.certificate().mistake_rate.rounds == 50
 
 
 @pytest.mark.parametrize("delta", [0, 1, -0.1, float("nan")])
@@ -69,49 +97,53 @@ def test_what_is_proved_of_m_omd_s_is_so():
     kernels = gaussians([0.5, 2])
     for seed in range(3):
         X, y = stream(3000, seed=seed)
-        model = MOMDS(kernels=kernels, budget=200, norm_bound=0.5, step=2.0, random_state=seed).fit(X, y)
+        model = MOMDS(kernels=kernels, budget=200, norm_bound=2.0, random_state=seed).fit(X, y)
         proved = model.certificate()
         assert proved.informative
-        assert not proved.failing
         for kernel in kernels:
-            best = best_in_ball(X, y, kernel, 0.5, "logistic", landmarks=200)
+            best = best_in_ball(X, y, kernel, 2.0, "logistic", landmarks=200)
             assert proved.least_loss <= best.loss, seed
 
 
-def test_conditions_that_fail_are_named():
-    model = MOMDS(budget=100, random_state=0).fit(*stream(2000))
-    proved = model.certificate()
-    assert [one.text for one in proved.failing] == ["B >= 21 ln(1/delta)"]
-    model = MOMDS(budget=400, random_state=0).fit(*stream(2000))
-    proved = model.certificate()
-    assert [one.text for one in proved.failing] == ["0 < U <= sqrt(B') / (8 G2)", "gamma < 1"]
+def test_the_bound_is_known_for_every_norm():
+    proved = MOMDS(random_state=0).fit(*stream(3000)).certificate()
+    dual = proved.guarantee.dual
+    assert proved.value == pytest.approx(dual.regret(20.0))
     assert not proved.informative
-    assert "U = 20" in repr(proved)
-    assert "is not informative" in repr(proved)
+    end = dual.informative_up_to
+    assert 2 < end < 20
+    assert f"informative for norms up to {end:.3g}, not for norm U" in repr(proved)
+    assert dual.least_loss(0.99 * end) > dual.anyway(0.99 * end)
+    assert dual.least_loss(1.01 * end) == dual.anyway(1.01 * end)
+    for point in proved.to_dict()["curve"]:
+        assert point["least_loss"] == dual.least_loss(point["norm"]) >= point["in_any_case"]
+
+
+def test_a_bound_below_what_is_true_in_any_case_is_not_informative():
+    """No score of a function of norm 1/2 exceeds 1/2, so its loss on T rows is at least T l(1/2)."""
+    anyway = MOMDS(norm_bound=0.5, random_state=0).fit(*stream(3000)).certificate().guarantee.anyway
+    assert anyway == pytest.approx(3000 * np.log1p(np.exp(-0.5)))
+    for regret, informative in ((600.0, True), (800.0, False)):
+        told = Guarantee("T", "All.", Bound({"all": regret}, (), "always"), anyway=anyway)
+        proved = Certificate("MOMDS", "logistic", 3000, 0, 0, 2100.0, 0.05, told)
+        assert proved.informative == informative
+        assert proved.least_loss == max(anyway, 2100.0 - regret)
+        assert ("not informative" in repr(proved)) != informative
+
+
+def test_it_is_far_below_what_theorem_3_implies():
+    for U in (0.5, 1.0, 20.0):
+        model = MOMDS(norm_bound=U, random_state=0).fit(*stream(3000))
+        done = model.diagnostics_
+        setting = {"rows": 3000, "kernels": 5, "budget": 400, "norm_bound": U}
+        old = theorem_3_afterwards(done.cumulative_loss, removals=done.removals, **setting)
+        assert model.certificate().value < old.value / 2
 
 
 def test_more_confidence_costs_more():
     model = MOMDS(norm_bound=1.0, random_state=0).fit(*stream(2000))
     assert model.certificate(0.001).value > model.certificate(0.1).value
     assert "0.999" in repr(model.certificate(0.001))
-
-
-def test_the_smooth_hinge_has_its_own_constants():
-    X, y = stream()
-    terms = [
-        MOMDS(loss=loss, norm_bound=1.0, random_state=0).fit(X, y).certificate().terms
-        for loss in ("logistic", "smooth_hinge")
-    ]
-    assert terms[0]["sampling"] != terms[1]["sampling"]
-
-
-def test_beforehand_the_theorem_says_the_same_conditions():
-    model = MOMDS(norm_bound=1.0, step=2.0, random_state=0).fit(*stream(2000))
-    delta = theorem_3_delta(0.05, rows=2000, norm_bound=1.0)
-    bound = theorem_3(100.0, rows=2000, kernels=5, budget=400, norm_bound=1.0, delta=delta)
-    assert bound.holds == "with probability at least 0.95"
-    texts = [one.text for one in bound.conditions]
-    assert [one.text for one in model.certificate().guarantee.conditions] == texts
 
 
 def test_no_rounds_no_bound():
@@ -133,6 +165,24 @@ def test_m_omd_h_while_its_buffer_has_room():
     assert proved.terms["full buffer"] == 0
     assert proved.guarantee.bound.holds == "in expectation"
     assert "estimate" in repr(proved)
+
+
+@pytest.mark.parametrize("class_", [MOMDH, SharedMOMDH])
+def test_hinge_learners_show_the_largest_bound_of_their_kernels(class_):
+    model = class_(kernels=gaussians([0.1, 1, 10]), budget=30, norm_bound=2.0, random_state=0).fit(*stream(2000))
+    done, proved = model.diagnostics_, model.certificate()
+    assert done.removals > 2
+    spent = (model._core.evidence(),) if class_ is SharedMOMDH else ()
+    values = [model._bound(done, *spent, i).value for i in range(3)]
+    assert proved.value == max(values) > min(values)
+    assert "of any kernel" in repr(proved) and "chosen by the results" in repr(proved)
+
+
+def test_eager_removal_loses_the_terms_of_a_full_buffer():
+    given = {"kernels": Gaussian(1.0), "budget": 30, "norm_bound": 2.0, "random_state": 0}
+    lazy, eager = (MOMDH(removal=way, **given).fit(*stream(2000)).certificate() for way in ("half", "eager"))
+    assert lazy.terms["full buffer"] > 0 == eager.terms["full buffer"]
+    assert eager.terms["removals"] / eager.removals < lazy.terms["removals"] / lazy.removals
 
 
 def test_m_omd_h_outside_the_theorem():

@@ -90,11 +90,15 @@ def test_mistakes_get_one_line_and_an_exit_code(case, capsys):
 
 def test_a_missing_package(capsys, monkeypatch):
     monkeypatch.setattr("pocketkernel.cli.run.find_spec", lambda name: None)
-    assert main(["run", "rows.svm", "--report"]) == 1
-    assert "pip install 'pocketkernel[report]'" in capsys.readouterr().err
     assert main(["run", "rows.svm", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert "curve.csv" in found["files"] and "report.html" not in found["files"]
+    assert "curve.csv" in found["files"] and "report.html" in found["files"]
+
+
+def test_the_extra_to_install_is_named(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert main(["run", "rows.svm", "--record-format", "parquet", "--force"]) == 1
+    assert "pip install 'pocketkernel[files]'" in capsys.readouterr().err
 
 
 def test_a_fault_of_ours_keeps_its_traceback(monkeypatch):

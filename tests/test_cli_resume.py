@@ -20,7 +20,9 @@ def outcome(folder):
     curve = {name: column.tolist() for name, column in vars(record.curve).items() if name not in ("seconds", "kernels")}
     settings = {name: value for name, value in record.settings.items() if name not in ("when", "resumed_at")}
     model = (folder / "model.safetensors").read_bytes()
-    return curve, settings, model, record.curve.kernels
+    results = {name: value for name, value in record.results.items() if name != "shuffled"}  # it has seconds
+    assert results["rows"] == record.curve.rows[-1]
+    return curve, settings, model, record.curve.kernels, results
 
 
 CASES = {
@@ -34,6 +36,7 @@ CASES = {
             *("--missing", "mean", "--categorical", "colour", "--scale", "minmax"),
         ],
     ),
+    "numbers": ("numbers.csv", ["--memory", "16KiB", "--label", "price"]),
 }
 
 
@@ -43,6 +46,8 @@ def test_killed_at_random_moments(tmp_path, case, capsys):
     file = tmp_path / name
     if file.suffix == ".svm":
         cli_files.svm(file, rows=4_000)
+    elif case == "numbers":
+        cli_files.numbers(file, rows=4_000)
     else:
         cli_files.table(file, rows=4_000, missing=True)
     common = ["run", str(file), *options, "--block", "50", "--no-report", "--record-format", "csv"]

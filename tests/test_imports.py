@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "pocketkernel"
 ROOMS = (
     "_core _files _text _json _optional _threads _alone _level _scores _include",
     "memory kernels losses model_file _fields certificate",
-    "stream learners river loading pocketkernel evaluate report device cli",
+    "stream learners river loading pocketkernel evaluate report fleet spark device cli",
     "lab lab.streams lab.catalogue lab.bounds lab.theory lab.report lab.roster lab.experiments lab.demo lab.cli",
     "__main__",
 )
@@ -32,8 +32,8 @@ def sources():
 
 @cache
 def nodes(text):
-    """What a text says of modules: its imports and its strings."""
-    wanted = (ast.Import, ast.ImportFrom, ast.Constant)
+    """What a text says of others: its imports, strings, attributes and names."""
+    wanted = (ast.Import, ast.ImportFrom, ast.Constant, ast.Attribute, ast.Name, ast.FunctionDef)
     return [node for node in ast.walk(ast.parse(text)) if isinstance(node, wanted)]
 
 
@@ -63,12 +63,44 @@ def room_of(module):
     return parts[0] if parts else "pocketkernel"
 
 
+# Private attributes of other libraries that one of our packages overrides: anyone may read them.
+OF_LIBRARIES = {"_raw_memory_usage"}  # River's
+
+
+def is_private(name):
+    """Whether a name is for its own package only."""
+    return name.startswith("_") and not name.startswith("__")
+
+
+def defined(text):
+    """The private names that a text defines: functions, class attributes, and attributes that it assigns."""
+    for node in nodes(text):
+        if isinstance(node, ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.id if isinstance(node, ast.Name) else node.attr
+
+
+def foreign_attributes(texts):
+    """Uses of a private attribute that only other packages define, as `model._budget_name` in the command line."""
+    owners = {}
+    for here, text in texts.items():
+        for name in filter(is_private, defined(text)):
+            owners.setdefault(name, set()).add(room_of(here))
+    for here, text in texts.items():
+        for node in nodes(text):
+            if not isinstance(node, ast.Attribute) or not is_private(node.attr) or node.attr in OF_LIBRARIES:
+                continue
+            if room_of(here) not in owners.get(node.attr, {room_of(here)}):
+                yield f"{here} uses a private attribute: {ast.unparse(node)}"
+
+
 def faults(texts):
     """What is wrong with the imports of these modules, a sentence each."""
     packages = {name.removesuffix(".") for name in texts if name.endswith(".")}
     texts = {name.removesuffix("."): text for name, text in texts.items()}
     known = {*texts, "pocketkernel._core"}
-    graph, found = {}, []
+    graph, found = {}, list(foreign_attributes(texts))
     for here, text in texts.items():
         if room_of(here) not in ORDER:
             found.append(f"{here} has no place in ORDER")
@@ -97,7 +129,7 @@ def faults(texts):
 def private_to(name, packages):
     """The package that alone may import this name; None if it is public."""
     parts = name.split(".")
-    at = next((n for n, part in enumerate(parts) if part.startswith("_") and not part.startswith("__")), None)
+    at = next((n for n, part in enumerate(parts) if is_private(part)), None)
     if at is None:
         return None
     owner = ".".join(parts[:at])
@@ -130,6 +162,7 @@ PLANTED = {
     "private module": ("pocketkernel.river", "from pocketkernel.learners._parameters import number", "private door"),
     "private module by its package": ("pocketkernel.river", "from pocketkernel.learners import _base", "private door"),
     "private name": ("pocketkernel.cli.run", "from pocketkernel.report.svg import _thinned", "private door"),
+    "private attribute": ("pocketkernel.cli.run", "def f(model):\n    return model._multiclass", "private attribute"),
     "within the laboratory": (
         "pocketkernel.lab.experiments.cells",
         "from pocketkernel.lab.theory._pairs import BLOCK",

@@ -11,19 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 import streams
-from pocketkernel import (
-    MOMDH,
-    MOMDS,
-    Gaussian,
-    Laplacian,
-    Linear,
-    LKMBooks,
-    MulticlassMOMDS,
-    PocketClassifier,
-    Polynomial,
-    Raker,
-    gaussians,
-)
+from pocketkernel.kernels import Gaussian, Laplacian, Linear, Polynomial, gaussians
+from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
 
 X, Y = streams.rings(120, d=4)
 WIDE, WIDE_Y = streams.sparse_numbers(120, d=40)

@@ -9,18 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import log_softmax
 
-from pocketkernel import (
-    MOMDH,
-    MOMDS,
-    Gaussian,
-    Laplacian,
-    Linear,
-    LKMBooks,
-    MulticlassMOMDS,
-    PocketClassifier,
-    Polynomial,
-    Raker,
-)
+from pocketkernel.kernels import Gaussian, Laplacian, Linear, Polynomial
+from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker, SharedMOMDH
 from pocketkernel.losses import LOSSES
 
 always = settings(deadline=None, derandomize=True, max_examples=120)
@@ -78,7 +68,7 @@ some_kernels = {"kernels": st.lists(any_kernel, min_size=1, max_size=6)}
 steps = {"step": st.sampled_from([0.5, 1.0, 2.0])}
 mirror = some_kernels | steps | {
     "budget": st.integers(2, 40),
-    "removal": st.sampled_from(["half", "restart", "oldest"]),
+    "removal": st.sampled_from(["half", "restart", "oldest", "eager"]),
     "norm_bound": st.sampled_from([None, 0.1, 3.0]),
 }  # fmt: skip
 
@@ -89,6 +79,12 @@ def storing(class_, **strategies):
 
 momds = storing(MOMDS, **mirror, loss=st.sampled_from(["logistic", "smooth_hinge"]))
 momdh = storing(MOMDH, **mirror, reservoir=st.integers(1, 12), horizon=st.sampled_from([1.0, 5.0, 1e9]))
+shared = storing(
+    SharedMOMDH,
+    **{name: strategy for name, strategy in mirror.items() if name != "removal"},
+    reservoir=st.integers(1, 12),
+    horizon=st.sampled_from([1.0, 5.0, 1e9]),
+)
 multiclass = storing(MulticlassMOMDS, **mirror)
 lkm_books = storing(
     LKMBooks,
@@ -110,7 +106,7 @@ raker = st.builds(
     loss=st.sampled_from(sorted(LOSSES)),
 )
 pocket = st.builds(PocketClassifier, **seeds, dtype=precision, memory=st.integers(16_000, 40_000))
-learners = st.one_of(momds, momdh, multiclass, lkm_books, raker, pocket)
+learners = st.one_of(momds, momdh, shared, multiclass, lkm_books, raker, pocket)
 
 
 # ---- runs -----------------------------------------------------------------------------------------------------------
@@ -184,8 +180,11 @@ def test_numbers_stay_in_bounds(run):
         assert abs(weights.sum() - 1) <= 1e-12
         assert np.all(done.norms >= 0)
         assert np.all(done.norms <= bound * (1 + 1e-6))
-        if not isinstance(model, PocketClassifier):  # whose budget counts frequencies, not the rows of its ring
-            assert np.all(done.stored <= model.budget_)
+        # The budget of a PocketClassifier counts frequencies. Its ring is bounded by the rows that came, and by its
+        # bytes: a row has 8 bits for each column.
+        ring = done.stored[done.stored > model.budget_]
+        assert len(ring) <= isinstance(model, PocketClassifier)
+        assert np.all(ring <= min(done.rounds, size // model.n_features_in_))
         assert model.nbytes == size
     assert np.all(np.isfinite(model.decision_function(run.X)))
 
@@ -211,17 +210,18 @@ def test_counters_agree_with_the_scores(run):
 
 
 @always
-@given(run=runs(st.one_of(momds, momdh, multiclass, lkm_books)))
+@given(run=runs(st.one_of(momds, momdh, shared, multiclass, lkm_books)))
 def test_stored_is_added_minus_removed(run):
     run.learn()
     model = run.model
     done, B = model.diagnostics_, model.budget_
-    dropped = {"half": B // 2, "restart": B, "oldest": 1}[getattr(model, "removal", "half")]
+    dropped = {"half": B // 2, "restart": B, "oldest": 1, "eager": B // 2}[getattr(model, "removal", "half")]
     np.testing.assert_array_equal(done.stored, done.kernel_additions - dropped * done.kernel_removals)
     assert np.all(done.kernel_additions + done.kernel_proxies <= done.rounds)
-    if isinstance(model, MOMDH):  # each kernel counts for itself
-        for count in ("additions", "proxies", "removals"):
-            assert done[count] == done[f"kernel_{count}"].sum()
+    if isinstance(model, MOMDH | SharedMOMDH):
+        for count in ("additions", "proxies", "removals"):  # kernels with a buffer of their own count for themselves
+            alone = isinstance(model, SharedMOMDH) and count != "proxies"
+            assert done[count] == (done[f"kernel_{count}"].max() if alone else done[f"kernel_{count}"].sum())
         capacity = model.reservoir * (1 + int(np.ceil(np.log(model.horizon))))
         assert min(done.rounds, model.reservoir) <= done.archived <= done.rounds
         assert done.overflowed == max(0, done.archived - capacity)

@@ -7,23 +7,18 @@ import pytest
 from scipy import sparse
 
 import streams
-from pocketkernel import (
-    MOMDH,
-    MOMDS,
+from pocketkernel import _core
+from pocketkernel.kernels import (
     Gaussian,
     Laplacian,
     Linear,
-    LKMBooks,
     Matern32,
     Matern52,
-    MulticlassMOMDS,
-    PocketClassifier,
     Polynomial,
-    Raker,
     RationalQuadratic,
-    _core,
     gaussians,
 )
+from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker, SharedMOMDH
 
 MIXED = (
     *(Gaussian(1.0), Laplacian(2.0), Polynomial(3), Gaussian(0.5), Gaussian(0.3), Linear(), Laplacian(0.5)),
@@ -36,6 +31,9 @@ LEARNERS = {
     "MOMDS mixed": lambda **given: MOMDS(kernels=MIXED, budget=9, removal="restart", random_state=1, **given),
     "MOMDH": lambda **given: MOMDH(budget=21, reservoir=5, horizon=20, random_state=1, **given),
     "MOMDH mixed": lambda **given: MOMDH(kernels=MIXED, budget=9, reservoir=3, random_state=1, **given),
+    "SharedMOMDH": lambda **given: SharedMOMDH(budget=21, reservoir=5, horizon=20, random_state=1, **given),
+    "SharedMOMDH mixed": lambda **given: SharedMOMDH(kernels=MIXED, budget=9, reservoir=3, random_state=1, **given),
+    "MOMDS eager": lambda **given: MOMDS(budget=9, removal="eager", random_state=1, **given),
     "LKMBooks": lambda **given: LKMBooks(budget=50, horizon=500, random_state=1, **given),
     "LKMBooks mixed": lambda **given: LKMBooks(kernels=MIXED, budget=50, horizon=500, random_state=1, **given),
     "Raker": lambda **given: Raker(features=27, random_state=1, **given),

@@ -6,22 +6,17 @@ from scipy import sparse
 
 import oracle
 import streams
-from pocketkernel import (
-    MOMDH,
-    MOMDS,
+from pocketkernel.kernels import (
     Gaussian,
     Laplacian,
     Linear,
-    LKMBooks,
     Matern32,
     Matern52,
-    MulticlassMOMDS,
-    PocketClassifier,
     Polynomial,
-    Raker,
     RationalQuadratic,
     gaussians,
 )
+from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker, SharedMOMDH
 
 PAPER = gaussians([0.25, 1, 4, 16, 64])
 MIXED = (
@@ -59,20 +54,32 @@ def test_m_omd_s(stream, kernels, as_csr):
     assert done.removals > 3
     np.testing.assert_allclose(done.norms, [f.norm() for f in reference.f], rtol=1e-9)
     np.testing.assert_allclose(model.kernel_weights_, reference.hedge.p, rtol=1e-9)
+    evidence = [reference.linear, reference.unmerged, *reference.Gamma]
+    np.testing.assert_allclose(model._core.evidence(), evidence, rtol=1e-7)
     if stream == "duplicates":
         assert done.proxies > 10
 
 
 @pytest.mark.parametrize(
     "settings",
-    [{"removal": "restart"}, {"removal": "oldest"}, {"loss": "smooth_hinge"}, {"step": 2.0}, {"norm_bound": 0.7}],
+    [
+        {"removal": "restart"},
+        {"removal": "oldest"},
+        {"removal": "eager"},
+        {"loss": "smooth_hinge"},
+        {"step": 2.0},
+        {"norm_bound": 0.7},
+    ],
     ids=str,
 )
 def test_m_omd_s_settings(settings):
     X, y = STREAMS["duplicates"]
     named = {"U" if name == "norm_bound" else name: value for name, value in settings.items()}
     model = MOMDS(kernels=PAPER, budget=17, dtype="float64", random_state=5, **settings)
-    compare(model, oracle.MOMDS(PAPER, X.shape[1], 17, seed=5, **named), X, y, False)
+    reference = oracle.MOMDS(PAPER, X.shape[1], 17, seed=5, **named)
+    compare(model, reference, X, y, False)
+    evidence = [reference.linear, reference.unmerged, *reference.Gamma]
+    np.testing.assert_allclose(model._core.evidence(), evidence, rtol=1e-7)
 
 
 @pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
@@ -97,6 +104,7 @@ def test_m_omd_h(stream, kernels, as_csr):
     [
         {"removal": "restart"},
         {"removal": "oldest"},
+        {"removal": "eager"},
         {"horizon": 3.0},
         {"horizon": 1.0, "reservoir": 1},
         {"step": 0.5},
@@ -113,6 +121,40 @@ def test_m_omd_h_settings(settings):
     reference = oracle.MOMDH(PAPER, X.shape[1], 15, seed=9, **named)
     compare(model, reference, X, y, False)
     assert model.diagnostics_.overflowed == reference.overflowed
+    if "horizon" in settings:
+        assert reference.overflowed > 3
+
+
+@pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("stream", STREAMS)
+def test_shared_m_omd_h(stream, kernels, as_csr):
+    X, y = STREAMS[stream]
+    rows = 400 if kernels == "mixed" else 1000
+    X, y = X[:rows], y[:rows]
+    model = SharedMOMDH(kernels=KERNELS[kernels], budget=20, reservoir=4, dtype="float64", random_state=3)
+    reference = oracle.SharedMOMDH(KERNELS[kernels], X.shape[1], 20, M=4, seed=3)
+    compare(model, reference, X, y, as_csr)
+    done = model.diagnostics_
+    for count in ("additions", "proxies", "removals", "archived", "overflowed"):
+        assert done[count] == getattr(reference, count), count
+    assert done.removals > 3
+    np.testing.assert_allclose(done.alignment_proxy, reference.A, rtol=1e-9)
+    np.testing.assert_allclose(model._core.evidence(), reference.spent, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"horizon": 3.0}, {"horizon": 1.0, "reservoir": 1}, {"step": 0.5}, {"norm_bound": 0.9}], ids=str
+)
+def test_shared_m_omd_h_settings(settings):
+    X, y = STREAMS["duplicates"]
+    X, y = X[:800], y[:800]
+    weights = np.random.default_rng(4).integers(0, 4, 800) / 2
+    named = {"M": settings.get("reservoir", 5), "U": settings.get("norm_bound")}
+    named |= {name: settings[name] for name in ("horizon", "step") if name in settings}
+    given = {"kernels": PAPER, "budget": 15, "reservoir": 5, "dtype": "float64", "random_state": 9} | settings
+    reference = oracle.SharedMOMDH(PAPER, X.shape[1], 15, seed=9, **named)
+    compare(SharedMOMDH(**given), reference, X, y, False, weights)
     if "horizon" in settings:
         assert reference.overflowed > 3
 
@@ -425,7 +467,7 @@ def test_pocket_classifier_with_constant_columns(C):
 def test_pocket_classifier_with_columns_of_any_size():
     X, y = columns_of_any_size()
     reference = compare_pockets(X, y, 2, "16KiB")
-    assert np.ptp(np.log10(reference.spread)) > 10
+    assert np.ptp(np.log10(reference.spread)) > 11
 
 
 @pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
@@ -439,7 +481,8 @@ def test_pocket_classifier_when_units_and_levels_change(as_csr):
         X[:, 4] *= np.arange(2000) % 4 == 0
         X[1000:, 4] *= 1e5
         reference = compare_pockets(X, classes_of(X, y, 2), 2, "16KiB" if d == 5 else "48KiB", as_csr)
-        assert reference.restarts >= 4
+        # All but the one that wakes up: after 1,000 zeros its deviation grows faster than the evidence does.
+        assert reference.restarts == 4
 
 
 @pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])

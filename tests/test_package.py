@@ -68,7 +68,7 @@ def test_the_stub_names_what_the_module_has():
 # ---- the same parts in both languages -------------------------------------------------------------------------------
 
 
-SHARED = ("learner", "list", "shared_buffer")  # headers that learners are made from
+SHARED = ("learner", "list", "optimistic_descent", "shared_buffer")  # headers that learners are made from
 
 
 def test_learners_have_the_same_files():

@@ -160,7 +160,7 @@ def damage(folder, what):
         ("binary json", "not valid JSON"),
         ("foreign json", "not the record of a run"),
         ("list", "not the record of a run"),
-        ("version", "has version 99, but this program reads version 1"),
+        ("version", "has version 99, but this program reads versions 1 and 2"),
         ("part missing", "curve is missing or unknown"),
         ("elsewhere", "curve.file cannot be '../secret'"),
         ("kernels", "its columns are rows, "),

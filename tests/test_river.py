@@ -29,6 +29,7 @@ from pocketkernel import (
     MulticlassMOMDS,
     PocketClassifier,
     Raker,
+    SharedMOMDH,
     gaussians,
     model_file,
 )
@@ -352,7 +353,7 @@ def test_prediction_is_pure(class_):
         for x in (XS[0], {}, {"a": 1.0}, {"new": 1.0}, XS[1] | {"new": 1.0, 5: 2}):
             model.predict_one(x)
             model.predict_many(pd.DataFrame([x]))
-            if class_ is not MOMDH:
+            if class_ not in (MOMDH, SharedMOMDH):
                 model.predict_proba_one(x)
                 model.predict_proba_many(pd.DataFrame([x]))
         with pytest.raises(ValueError, match="not a finite number"):
@@ -879,7 +880,7 @@ def test_blocks_equal_rows(class_, blocks, width, seed):
         assert predicted.tolist() == [one.predict_one(x) for x in xs]
         assert predicted.index.equals(frame.index)
         assert many._scores(many._read_frame(frame), count) == [one._score(x) for x in xs]
-        if class_ is not MOMDH:
+        if class_ not in (MOMDH, SharedMOMDH):
             odds = many.predict_proba_many(frame)
             assert odds.index.equals(frame.index)
             assert odds.to_dict("records") == [one.predict_proba_one(x) for x in xs]

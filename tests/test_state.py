@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 
 import streams
 from discover import ESTIMATORS, small
-from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, ModelFileError, PocketClassifier, Raker, _core, gaussians
+from pocketkernel import (
+    MOMDH,
+    MOMDS,
+    Gaussian,
+    LKMBooks,
+    ModelFileError,
+    PocketClassifier,
+    Raker,
+    SharedMOMDH,
+    _core,
+    gaussians,
+)
 
 # state.hpp: magic, version (32 bits each), model, size, checksum (64 bits each).
 HEADER = struct.Struct("=IIQQQ")
@@ -30,6 +41,9 @@ SENTENCES = {
 LEARNERS = {
     "MOMDS": lambda **given: MOMDS(**{"budget": 8, "random_state": 1} | given),
     "MOMDH": lambda **given: MOMDH(**{"budget": 6, "reservoir": 3, "horizon": 10, "random_state": 1} | given),
+    "SharedMOMDH": lambda **given: SharedMOMDH(
+        **{"budget": 6, "reservoir": 3, "horizon": 10, "random_state": 1} | given
+    ),
     "LKMBooks": lambda **given: LKMBooks(**{"budget": 30, "horizon": 300, "random_state": 1} | given),
     "Raker": lambda **given: Raker(**{"features": 9, "random_state": 1} | given),
     "PocketClassifier": lambda **given: PocketClassifier(**{"memory": "8KiB", "random_state": 1} | given),
@@ -152,6 +166,7 @@ OTHERS = {
         {"dtype": "float64"}, {"kernels": gaussians([0.25, 1, 4, 16, 32])}, {"kernels": Gaussian(1.0)},
     ],
     "MOMDH": [{"reservoir": 4}, {"horizon": 12}, {"removal": "restart"}, {"budget": 7}, {"dtype": "float64"}],
+    "SharedMOMDH": [{"reservoir": 4}, {"horizon": 12}, {"step": 2.0}, {"budget": 7}, {"dtype": "float64"}],
     "LKMBooks": [{"nu": 0.25}, {"step": 5.0}, {"horizon": 301}, {"loss": "hinge"}, {"budget": 31}],
     "Raker": [{"features": 10}, {"rate": 0.1}, {"regularization": 0.01}, {"loss": "hinge"}],
     "PocketClassifier": [{"memory": "2KiB"}, {"memory": "9KiB"}, {"dtype": "float64"}],

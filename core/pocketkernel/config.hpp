@@ -11,8 +11,10 @@ namespace pocketkernel {
 
 enum class Family : std::uint32_t;  // kernels/list.hpp
 enum class Loss : std::uint32_t;    // losses/list.hpp
-enum class Removal : std::uint32_t { half, restart, oldest };
-inline constexpr const char* removal_names[] = {"half", "restart", "oldest"};
+// What leaves a full buffer before the next example enters: half of it, everything, or only the oldest example.
+// `eager`: half of it, as soon as it is full.
+enum class Removal : std::uint32_t { half, restart, oldest, eager };
+inline constexpr const char* removal_names[] = {"half", "restart", "oldest", "eager"};
 enum class Storage : std::uint32_t { full, float16, bfloat16 };
 inline constexpr const char* storage_names[] = {"full", "float16", "bfloat16"};
 
@@ -84,6 +86,51 @@ struct Tally {
     std::uint64_t removals = 0;    // times a buffer was halved or restarted
     std::uint64_t archived = 0;    // examples that entered the reservoir
     std::uint64_t overflowed = 0;  // archived examples that had to be dropped
+};
+
+// Rounds and mistakes up to the last power of two, and up to the one before: what happened lately is the rest. 0 until
+// they are known, as in states that were written before these counts were kept.
+class Milestones {
+  public:
+    std::uint64_t rounds_before() const { return before_.rounds; }
+    std::uint64_t mistakes_before() const { return before_.mistakes; }
+
+    void pass(const Tally& tally) {
+        if ((tally.rounds & (tally.rounds - 1)) != 0) return;
+        before_ = then_;
+        then_ = {tally.rounds, tally.mistakes};
+    }
+    bool valid(const Tally& tally) const {
+        return follows(before_, {0, 0}) && follows(then_, before_) && follows({tally.rounds, tally.mistakes}, then_);
+    }
+
+  private:
+    // In words of the size of the random numbers', with which they share a piece of the state.
+    class Count {
+      public:
+        operator std::uint64_t() const { return std::uint64_t(high_) << 32 | low_; }
+        Count& operator=(std::uint64_t n) {
+            low_ = static_cast<std::uint32_t>(n);
+            high_ = static_cast<std::uint32_t>(n >> 32);
+            return *this;
+        }
+
+      private:
+        std::uint32_t low_ = 0, high_ = 0;
+    };
+    struct Milestone {
+        Count rounds, mistakes;
+        Milestone() = default;
+        Milestone(std::uint64_t r, std::uint64_t m) {
+            rounds = r;
+            mistakes = m;
+        }
+    };
+    static bool follows(const Milestone& b, const Milestone& a) {
+        return a.rounds <= b.rounds && a.mistakes <= b.mistakes && b.mistakes - a.mistakes <= b.rounds - a.rounds;
+    }
+
+    Milestone then_, before_;
 };
 
 struct KernelReport {

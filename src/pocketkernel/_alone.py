@@ -27,7 +27,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def alone(learner: object) -> Iterator[None]:
-    """Refuse a second thread that comes with the same object."""
+    """Refuse a second thread that uses the same object at the same time."""
     with _users.lock:
         if id(learner) in _users.busy:
             raise RuntimeError("this learner is in use by another thread: give each thread its own, or use a lock")

@@ -1,4 +1,4 @@
-"""Fields of JSON objects that a file holds, believed one by one."""
+"""Checked access to the fields of JSON objects that come from a file."""
 
 import math
 import reprlib
@@ -11,7 +11,7 @@ Check = Callable[[Any], bool]
 
 
 class Fields:
-    """The fields of a JSON object in a file, each taken only if it passes a check. Messages say which does not.
+    """The fields of a JSON object in a file, each taken only if it passes a check. The error names the field.
 
     Parameters
     ----------

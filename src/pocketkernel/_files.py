@@ -1,4 +1,4 @@
-"""Writing files so that a reader finds the old one or the new one, whole; reading those that are not too large."""
+"""Write files atomically, so that a reader finds either the old or the new one; read files up to a maximum size."""
 
 import errno
 import os
@@ -27,14 +27,14 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Put the data in the place of the file, all of it or, if anything fails, none."""
+    """Replace the contents of the file atomically; if anything fails, the file is unchanged."""
     with replacing(path) as file:
         file.write(data)
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of another at the end; if anything fails, that stays as it was.
+    """A file to write to that replaces another when it is complete; if anything fails, the other is unchanged.
 
     If only the last step fails, which makes the file outlast a loss of power, the file is there and OSError is raised.
     """
@@ -69,7 +69,7 @@ def named(error: BaseException, path: str | os.PathLike[str]) -> BaseException:
 
 
 def _settle(folder: Path) -> None:
-    """Have the names in a folder written to the disk."""
+    """Flush the entries of a folder to disk."""
     if os.name == "nt":  # cannot open a folder
         return
     opened = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""JSON as pocketkernel writes it, and as it believes it: nothing that JSON does not have, nothing that takes long."""
+"""JSON as pocketkernel writes it, and a strict reader: standard JSON only, limited in depth and size."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ def canonical(value: Any) -> str:
 
 
 def parse(text: str) -> Any:
-    """The value of a text. ValueError for whatever is wrong with it."""
+    """The value of a JSON text; any error is a ValueError."""
     if text.count("[") + text.count("{") + text.count(",") > MOST_PARTS:
         raise ValueError("too many parts")
     try:

@@ -1,11 +1,12 @@
-// A learner of any kind and precision behind one interface, so that the tests compile each of them once
-// (any_learner.cpp); and a stream to feed it.
+// A learner of any kind and precision, one row at a time, through the binding's Engine, so that the tests compile each
+// learner once; and a stream to feed it.
 #pragma once
 
 #include <cstdlib>
 #include <cstring>
 
 #include "check.hpp"
+#include "engine.hpp"
 #include "pocketkernel/config.hpp"
 #include "pocketkernel/kernels/list.hpp"
 #include "pocketkernel/losses/list.hpp"
@@ -23,6 +24,8 @@ inline constexpr Which every_learner[] = {
     {"m_omd_s", true},
     {"m_omd_h", false},
     {"m_omd_h", true},
+    {"shared_m_omd_h", false},
+    {"shared_m_omd_h", true},
     {"lkm_books", false},
     {"lkm_books", true},
     {"raker", false},
@@ -46,22 +49,35 @@ inline constexpr Which every_learner[] = {
 class AnyLearner {
   public:
     using Row = pocketkernel::Row<double>;
-    virtual double learn(const Row& row, double y) = 0;
-    virtual double learn(const Row& row, double y, double weight) = 0;
-    virtual double score(const Row& row) = 0;
-    virtual double label() const = 0;  // what the latest scores mean
-    virtual std::size_t scratch_bytes() const = 0;
-    virtual double score_on(void* scratch, const Row& row) const = 0;  // as another thread would
-    virtual const pocketkernel::Config& config() const = 0;
-    virtual const pocketkernel::Tally& tally() const = 0;
-    virtual pocketkernel::KernelReport report(std::size_t i) const = 0;
-    virtual double frequency(std::size_t j, std::size_t k) const = 0;  // of random features
-    virtual std::size_t state_bytes() const = 0;
-    virtual void save(unsigned char* to) const = 0;
-    virtual pocketkernel::Status load(const unsigned char* from, std::size_t size) = 0;
 
-  protected:
-    ~AnyLearner() = default;
+    // Builds the learner in the block.
+    pocketkernel::Status make(const Which& which, const pocketkernel::Config& config, void* block, std::size_t size);
+
+    double learn(const Row& row, double y) { return learn(row, y, nullptr); }
+    double learn(const Row& row, double y, double weight) { return learn(row, y, &weight); }
+    double score(const Row& row) { return score_on(nullptr, row); }
+    double label() const;  // what the latest scores mean
+    std::size_t scratch_bytes() const { return engine_->scratch_bytes(); }
+    double score_on(void* scratch, const Row& row);  // as another thread would
+    const pocketkernel::Config& config() const { return config_; }
+    const pocketkernel::Tally& tally() const { return engine_->tally(); }
+    pocketkernel::KernelReport report(std::size_t i) const { return engine_->report(i); }
+    bool frequencies(double* out) const { return engine_->frequencies(out); }  // of random features
+    std::size_t state_bytes() const { return engine_->state_bytes(); }
+    void save(unsigned char* to) const { engine_->save(to); }
+    [[nodiscard]] pocketkernel::Status load(const unsigned char* from, std::size_t size) {
+        return engine_->load(from, size);
+    }
+
+  private:
+    double learn(const Row& row, double y, const double* weight);
+    pocketkernel::binding::Rows as_rows(const Row& row);
+    double answer() const;
+
+    pocketkernel::binding::Engine* engine_ = nullptr;
+    pocketkernel::Config config_;
+    std::int64_t starts_[2] = {};
+    double scores_[3] = {};
 };
 
 bool known(const char* name);
@@ -69,33 +85,25 @@ pocketkernel::Status check_config(const Which& which, const pocketkernel::Config
 std::size_t bytes_of(const Which& which, const pocketkernel::Config& config);
 std::size_t state_bytes_of(const Which& which, const pocketkernel::Config& config);
 
-// Builds the learner in the block and the interface to it in `front`, of a few words.
-struct Front {
-    alignas(16) unsigned char place[48];
-};
-pocketkernel::Status make_any(const Which& which, const pocketkernel::Config& config, void* block, std::size_t size,
-                              Front& front, AnyLearner*& learner);
-
 // A learner in a block of exactly its size, full of rubbish before.
 class Made {
   public:
     Made(const Which& which, const pocketkernel::Config& config)
         : size_(bytes_of(which, config)), block_(std::aligned_alloc(pocketkernel::pack_bytes, size_)) {
         std::memset(block_, 0xa5, size_);
-        CHECK(make_any(which, config, block_, size_, front_, learner_) == pocketkernel::Status::ok);
+        CHECK(learner_.make(which, config, block_, size_) == pocketkernel::Status::ok);
     }
     ~Made() { std::free(block_); }
     Made(const Made&) = delete;
     Made& operator=(const Made&) = delete;
 
-    AnyLearner* operator->() { return learner_; }
-    AnyLearner& operator*() { return *learner_; }
+    AnyLearner* operator->() { return &learner_; }
+    AnyLearner& operator*() { return learner_; }
 
   private:
     std::size_t size_;
     void* block_;
-    Front front_;
-    AnyLearner* learner_ = nullptr;
+    AnyLearner learner_;
 };
 
 // Draws from 48 fixed rows, so that many are exact repeats. A third are dense, the others sparse, one of them zero.

@@ -1,6 +1,6 @@
-#include "pocketkernel/fleet.hpp"
-
 #include "any_learner.hpp"
+#define POCKETKERNEL_WATCH binding::Watch  // as in engine.cpp, which has the same learner
+#include "pocketkernel/fleet.hpp"
 #include "pocketkernel/learners/m_omd_h.hpp"
 
 using namespace pocketkernel;

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pocketkernel import MOMDH, MOMDS, gaussians
-from pocketkernel.certificate import ConditionError, theorem_1_afterwards, theorem_3_afterwards, theorem_3_delta
+from pocketkernel.certificate import ConditionError, theorem_1_afterwards
 from pocketkernel.kernels import Gaussian, Linear
 from pocketkernel.lab.bounds import (
     lemma_1,
@@ -16,6 +16,8 @@ from pocketkernel.lab.bounds import (
     theorem_1,
     theorem_2,
     theorem_3,
+    theorem_3_afterwards,
+    theorem_3_delta,
     theorem_4,
     theorem_5,
 )
@@ -133,6 +135,19 @@ def test_a_larger_budget_helps_until_it_costs_more_than_it_saves():
     )
     assert right < small
     assert right < large
+
+
+def test_removals_that_help_may_leave_nothing_to_bound():
+    """xi may be negative, so that the sum under the root of Theorem 5 may be, too."""
+    bound = theorem_5(0.0, **SMOOTH | {"xi": -3.0, "removals": 100})
+    assert bound.terms["root of the loss"] == 0
+
+
+@pytest.mark.parametrize("name", ["theorem_1", "theorem_2", "theorem_3", "theorem_5"])
+def test_eager_removal_lowers_the_bounds(name):
+    assert BOUNDS[name](eager=True).value < BOUNDS[name]().value
+    if name in ("theorem_1", "theorem_2"):
+        assert BOUNDS[name](eager=True).terms["full buffer"] == 0
 
 
 def test_one_kernel_takes_no_advice():
@@ -269,7 +284,7 @@ def test_the_regret_of_m_omd_h_respects_theorems_1_and_2(features, scatter, flip
 # ---- afterwards -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("removal", ["half", "restart", "oldest"])
+@pytest.mark.parametrize("removal", ["half", "restart", "oldest", "eager"])
 @pytest.mark.parametrize("U", [0.5, 2.0, 8.0])
 def test_the_regret_of_a_run_is_below_what_its_own_counts_say(U, removal):
     kernels = gaussians([0.5, 1, 4])
@@ -279,7 +294,14 @@ def test_the_regret_of_a_run_is_below_what_its_own_counts_say(U, removal):
         model.fit(X, y)
         done = model.diagnostics_
         bound = theorem_3_afterwards(
-            done.cumulative_loss, removals=done.removals, rows=1500, kernels=3, budget=30, norm_bound=U, step=2.0
+            done.cumulative_loss,
+            removals=done.removals,
+            rows=1500,
+            kernels=3,
+            budget=30,
+            norm_bound=U,
+            step=2.0,
+            eager=removal == "eager",
         )
         for kernel in kernels:
             least = best_in_ball(X, y, kernel, U, "logistic", landmarks=200).lower_bound

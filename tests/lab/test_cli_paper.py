@@ -11,24 +11,16 @@ import pytest
 
 cyclopts = pytest.importorskip("cyclopts", reason="cyclopts is not installed")
 
-from tiny_paper import CELLS_PER_PERMUTATION, FEWER, run_and_kill, write_data_set  # noqa: E402
+from tiny_paper import CELLS_PER_PERMUTATION, FEWER, run_and_kill  # noqa: E402
 
 from pocketkernel.cli.errors import UsageError  # noqa: E402
-from pocketkernel.lab.catalogue import NAMES, DataError  # noqa: E402
+from pocketkernel.lab.catalogue import DataError  # noqa: E402
 from pocketkernel.lab.cli import _progress, app  # noqa: E402
 from pocketkernel.lab.experiments import Status, runner  # noqa: E402
 from pocketkernel.lab.experiments import paper as library  # noqa: E402
 
 FILES = ("tables.md", "tables.tex", "tables.csv", "report.html")
 TIMES = ("seconds",)  # columns of the CSV that no two runs agree on
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("data")
-    for seed, name in enumerate(NAMES):
-        write_data_set(made, name, seed=seed)
-    return made
 
 
 @pytest.fixture(autouse=True)

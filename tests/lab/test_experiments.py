@@ -42,14 +42,6 @@ def fewer_settings(monkeypatch):
     exec(FEWER)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("data")
-    for seed, name in enumerate(NAMES):
-        write_data_set(made, name, seed=seed)
-    return made
-
-
 def some_cells(permutations=2, data_sets=SMALL):
     return [
         Cell(data_set, "M-OMD-S", "logistic", budget, (("step", c),), permutation)

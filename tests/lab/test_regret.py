@@ -255,12 +255,14 @@ def test_expert_advice_costs_what_its_lemma_says(name, seed):
 def test_a_budget_of_ln_t_is_enough_on_an_easy_stream_only(tmp_path):
     made = learnability(rows=(1000, 3000, 10_000, 30_000), repetitions=1)
     assert made.slopes["easy", "M-OMD-H"] < 0.2
+    assert made.slopes["easy", "M-OMD-H, shared"] < 0.2
     assert made.slopes["easy", "M-OMD-S"] < 0.7
     assert made.slopes["hard", "M-OMD-H"] > 0.85
+    assert made.slopes["hard", "M-OMD-H, shared"] > 0.85
     assert made.slopes["hard", "M-OMD-S"] > 0.85
     files = made.write(tmp_path)
     assert [path.suffix for path in files] == [".md", ".tex", ".csv", ".html", ".svg"]
-    assert len(made.tables[1].rows) == 20
+    assert len(made.tables[1].rows) == 28
 
 
 def test_regret_follows_the_theorem_where_its_conditions_hold():

@@ -11,5 +11,15 @@ from oracle.multiclass_m_omd_s import MulticlassMOMDS
 from oracle.pocket_classifier import PocketClassifier
 from oracle.pocket_regressor import PocketRegressor
 from oracle.raker import Raker
+from oracle.shared_m_omd_h import SharedMOMDH
 
-__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", "PocketRegressor", "Raker"]
+__all__ = [
+    "MOMDH",
+    "MOMDS",
+    "LKMBooks",
+    "MulticlassMOMDS",
+    "PocketClassifier",
+    "PocketRegressor",
+    "Raker",
+    "SharedMOMDH",
+]

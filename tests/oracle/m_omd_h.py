@@ -48,6 +48,12 @@ class MOMDH:
         for place in self.V:
             self.S0[i].a[place] += r * self.w0[place] / len(self.V)
 
+    def remove(self, i):
+        dropped = {"half": self.B // 2, "restart": self.B, "oldest": 1, "eager": self.B // 2}[self.removal]
+        self.S[i].keep(slice(1, None) if self.removal == "oldest" else slice(0, self.B - dropped))
+        self.project(i)
+        self.removals += 1
+
     def learn(self, x, y, w=1.0):
         K = len(self.kernels)
         f = np.array([self.f_prime(i, x) + self.lam * self.H(i, x) for i in range(K)])
@@ -70,13 +76,13 @@ class MOMDH:
                 P = D / (D + H2)
                 if self.rng.uniform() < P:
                     if len(S.a) == self.B:
-                        dropped = {"half": self.B // 2, "restart": self.B, "oldest": 1}[self.removal]
-                        S.keep(slice(1, None) if self.removal == "oldest" else slice(0, self.B - dropped))
-                        self.project(i)
-                        self.removals += 1
+                        self.remove(i)
                     S.append(x, self.lam * w * y / P)
                     self.step_along_H(i, self.lam * (1 - 1 / P))
                     self.additions += 1
+                    if self.removal == "eager" and len(S.a) == self.B:
+                        self.project(i)
+                        self.remove(i)
                 else:
                     self.step_along_H(i, self.lam)
             self.project(i)

@@ -30,6 +30,14 @@ class MulticlassMOMDS:
         if norm > self.U:
             self.a[i] *= self.U / norm
 
+    def remove(self):
+        dropped = {"half": self.B // 2, "restart": self.B, "oldest": 1, "eager": self.B // 2}[self.removal]
+        self.S = self.S[dropped:]
+        for i in range(len(self.kernels)):
+            self.a[i] = self.a[i][dropped:]
+            self.project(i)
+        self.removals += 1
+
     def learn(self, x, y, w=1.0):
         """Learn a row of class y, from 0 to C - 1; answer the scores of all classes from before."""
         f = np.array([self.f(i, x) for i in range(len(self.kernels))])
@@ -50,17 +58,14 @@ class MulticlassMOMDS:
             self.proxies += 1
         elif self.rng.uniform() < q / (q + 1):
             if len(self.S) == self.B:
-                dropped = {"half": self.B // 2, "restart": self.B, "oldest": 1}[self.removal]
-                self.S = self.S[dropped:]
-                for i in range(len(self.kernels)):
-                    self.a[i] = self.a[i][dropped:]
-                    self.project(i)
-                self.removals += 1
+                self.remove()
             self.S = np.vstack([self.S, x])
             for i in range(len(self.kernels)):
                 self.a[i] = np.vstack([self.a[i], -self.lam * (g / q) * (q + 1)])
                 self.project(i)
             self.additions += 1
+            if self.removal == "eager" and len(self.S) == self.B:
+                self.remove()
         costs = f @ g
         self.hedge.update(costs - costs.min())
         return F

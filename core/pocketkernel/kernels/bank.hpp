@@ -152,13 +152,19 @@ class KernelBank {
 
     // Whether |kappa_i(u,.) - kappa_i(v,.)| <= gamma for rows u and v of this dissimilarity.
     bool within(std::size_t i, double dissimilarity, double gamma) const {
-        if (by_value(i)) return 2.0 * (1.0 + dissimilarity) <= gamma * gamma;
+        // 1 - exp(-m) >= m / (1 + m) settles most cases without an exponential.
+        const double m = shape_[i].rate * dissimilarity;
+        if (shape_[i].form == Form::exponential && 2.0 * m > gamma * gamma * (1.0 + m) * (1.0 + 1e-12)) return false;
+        return squared_distance(i, dissimilarity) <= gamma * gamma;
+    }
+
+    // |kappa_i(u,.) - kappa_i(v,.)|^2 for rows u and v of this dissimilarity.
+    double squared_distance(std::size_t i, double dissimilarity) const {
+        if (by_value(i)) return 2.0 * (1.0 + dissimilarity);
         const double m = shape_[i].rate * dissimilarity;
         if (is_used(Form::value) && shape_[i].form == Form::value)
-            return 2.0 * (1.0 - value_of(shape_[i], dissimilarity, m)) <= gamma * gamma;
-        // 1 - exp(-m) >= m / (1 + m) settles most cases without an exponential.
-        if (2.0 * m > gamma * gamma * (1.0 + m) * (1.0 + 1e-12)) return false;
-        return 2.0 * exponential_complement(m) <= gamma * gamma;
+            return 2.0 * (1.0 - value_of(shape_[i], dissimilarity, m));
+        return 2.0 * exponential_complement(m);
     }
 
   private:

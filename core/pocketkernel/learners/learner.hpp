@@ -98,6 +98,7 @@ class Learner {
     const Config& config() const { return config_; }
     const KernelBank<T>& bank() const { return bank_; }
     const Tally& tally() const { return common_->tally; }
+    const Milestones& milestones() const { return common_->milestones; }
     Workspace<T>& workspace() { return work_; }
     // Another one, for another thread.
     Workspace<T> workspace_on(Arena& arena) const {
@@ -108,6 +109,7 @@ class Learner {
     static constexpr bool multiclass = false;
     static constexpr std::uint32_t revision = 1;  // of the state's meaning
     static constexpr bool reads_rows = false;     // whether `score` takes a Row, else a Query of the workspace
+    static constexpr bool tells_linear = false;   // whether `learn` tells the scores of its linear part
     static constexpr bool takes_missing = false;  // whether a value may be NaN, and what that means
     // The largest value of a row.
     static double largest_value(Storage storage) { return value_limit<T>(storage); }
@@ -118,16 +120,25 @@ class Learner {
     // coefficients never call f.
     template <class F>
     void for_each_coefficient(std::size_t, F&&) const {}
+    // Calls f(number) for what a certificate needs besides the counters; the order is the learner's own.
+    template <class F>
+    void for_each_evidence(F&&) const {}
 
     // Tells the learner that the next row does not follow the last one, so that the last labels say nothing about it.
     void forget_lags() {}
 
   protected:
+    struct Draws {
+        Rng rng;
+        Milestones milestones;
+    };
     struct Common {
         Tally tally;
         Rng rng;
+        Milestones milestones;
     };
-    static_assert(part_of_state<Common, 80> && part_of_state<Tally, pack_bytes> && part_of_state<Hypothesis, 16>);
+    static_assert(part_of_state<Common, 112> && part_of_state<Tally, pack_bytes> && part_of_state<Hypothesis, 16> &&
+                  part_of_state<Draws, 48>);
 
     // What most learners need, and some can do without.
     struct Needs {
@@ -147,9 +158,9 @@ class Learner {
             config_.kernels = kernels;
         }
         arena.begin_state();
-        // Tally and Rng are pieces of their own because their words differ in size; together they are a Common.
+        // Tally and the rest are pieces of their own because their words differ in size; together they are a Common.
         common_ = reinterpret_cast<Common*>(arena.take<Tally>(1));
-        (void)arena.take<Rng>(1);
+        (void)arena.take<Draws>(1);
     }
 
     // Ends the state, and lays out the learner's own workspace for this number of functions.
@@ -168,18 +179,20 @@ class Learner {
         ++tally.rounds;
         tally.mistakes += mistake;
         tally.loss += loss;
+        common_->milestones.pass(tally);
     }
     static bool is_mistake(double score, double y) { return (score >= 0.0) != (y > 0.0); }
 
     // How many examples are removed from a full buffer.
     std::size_t leaving() const {
         if (config_.removal == Removal::oldest) return 1;
-        return config_.removal == Removal::half ? config_.budget / 2 : config_.budget;
+        return config_.removal == Removal::restart ? config_.budget : config_.budget / 2;
     }
 
     bool common_valid() const {
         const Tally& t = common_->tally;
         bool good = common_->rng.valid() && t.rounds <= most_rounds && t.mistakes <= t.rounds && is_sum(t.loss);
+        good = good && common_->milestones.valid(t);
         for (std::uint64_t count : {t.additions, t.proxies, t.removals, t.archived, t.overflowed})
             good = good && count <= max_kernels * most_rounds;
         return good;

@@ -8,6 +8,7 @@
 #include "pocket_classifier.hpp"
 #include "pocket_regressor.hpp"
 #include "raker.hpp"
+#include "shared_m_omd_h.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -20,7 +21,8 @@ struct Kind {
 template <class T, class F>
 bool any_learner(F&& f) {
     return f(Kind<MOMDS<T>>{}) || f(Kind<MOMDH<T>>{}) || f(Kind<LKMBooks<T>>{}) || f(Kind<Raker<T>>{}) ||
-           f(Kind<MulticlassMOMDS<T>>{}) || f(Kind<PocketClassifier<T>>{}) || f(Kind<PocketRegressor<T>>{});
+           f(Kind<MulticlassMOMDS<T>>{}) || f(Kind<PocketClassifier<T>>{}) || f(Kind<PocketRegressor<T>>{}) ||
+           f(Kind<SharedMOMDH<T>>{});
 }
 
 // Not std::string_view: the linker could use a library function compiled for one level in another.

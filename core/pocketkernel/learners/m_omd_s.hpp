@@ -11,6 +11,7 @@ template <class T>
 class MOMDS : public SharedBuffer<T, 1> {
   public:
     static constexpr const char* name = "m_omd_s";
+    static constexpr std::uint32_t revision = 2;  // 1 kept no evidence
 
     [[nodiscard]] static Status check(const Config& c) {
         const Status status = check_common<T>(c, true);
@@ -35,7 +36,7 @@ class MOMDS : public SharedBuffer<T, 1> {
         if (Watch::present && this->will_remove(absolute(g))) this->begin_long_row();
         this->record(this->is_mistake(f, y), weight * loss.value);
         charge(g);
-        this->move(x, &g, absolute(g));
+        this->move(x, &g, absolute(g), g * f);
         return f;
     }
 

@@ -18,6 +18,7 @@ class MulticlassMOMDS : public SharedBuffer<T, 0> {
   public:
     static constexpr const char* name = "multiclass_m_omd_s";
     static constexpr bool multiclass = true;
+    static constexpr std::uint32_t revision = 2;  // 1 kept no evidence
 
     [[nodiscard]] static Status check(const Config& c) {
         const Status status = check_common<T>(c, true, true);
@@ -55,7 +56,9 @@ class MulticlassMOMDS : public SharedBuffer<T, 0> {
         if (Watch::present && this->will_remove(others)) this->begin_long_row();
         this->record(best != y, weight * (logarithm(total) + (F[best] - F[y])));
         charge();
-        this->move(x, g_, others);
+        double product = 0.0;
+        for (std::size_t c = 0; c < C_; ++c) product += g_[c] * F[c];
+        this->move(x, g_, others, product);
     }
 
   private:

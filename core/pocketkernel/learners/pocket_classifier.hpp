@@ -108,10 +108,15 @@ class PocketClassifier : public Learner<T> {
         answer(F);
     }
 
-    // The scores of all classes, made before it learned, are left in F.
+    // The scores of all classes, made before it learned, are left in F; those of the linear expert alone in `linear`,
+    // unless it is null.
+    static constexpr bool tells_linear = true;
     template <class U>
-    void learn(const Row<U>& row, std::size_t y, double weight, double* F) {
-        if (weight == 0.0) return score(row, work_, F);
+    void learn(const Row<U>& row, std::size_t y, double weight, double* F, double* linear = nullptr) {
+        if (weight == 0.0) {
+            score(row, work_, F);
+            return tell_linear(linear);
+        }
         const std::uint64_t rounds = common_->tally.rounds + 1;
         const Query<T> z = scale_.learn(row, work_.query, rounds);
         const Found found = evaluate(z, work_, true);
@@ -122,6 +127,7 @@ class PocketClassifier : public Learner<T> {
             if (has_lags()) lagged()[r] = score_of_lags(r);
         }
         answer(F);
+        tell_linear(linear);
         const std::size_t target = course_->turned ? 1 - y : y;
         const double loss = lesson(f(), target, slope());
         this->record(largest(F, config_.classes) != y, weight * loss);
@@ -284,6 +290,12 @@ class PocketClassifier : public Learner<T> {
         const double half = course_->turned ? -0.5 * F[0] : 0.5 * F[0];
         F[0] = -half;
         F[1] = half;
+    }
+
+    void tell_linear(double* F) const {
+        if (!F) return;
+        for (std::size_t r = 0; r < R_; ++r) F[r] = work_.values[r];
+        answer(F);
     }
 
     // ---- lessons ----------------------------------------------------------------------------------------------------

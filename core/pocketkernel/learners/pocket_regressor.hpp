@@ -125,15 +125,21 @@ class PocketRegressor : public Learner<T> {
         answer(F);
     }
 
-    // The answers for all targets, made before it learned, are left in F.
+    // The answers for all targets, made before it learned, are left in F; those of the linear model alone in `linear`,
+    // unless it is null.
+    static constexpr bool tells_linear = true;
     template <class U>
-    void learn(const Row<U>& row, const double* y, double weight, double* F) {
-        if (weight == 0.0) return score(row, work_, F);
+    void learn(const Row<U>& row, const double* y, double weight, double* F, double* linear = nullptr) {
+        if (weight == 0.0) {
+            score(row, work_, F);
+            return tell_linear(linear);
+        }
         const std::uint64_t rounds = common_->tally.rounds + 1;
         evaluate(scale_.learn(row, work_.query, rounds), work_, true);
         mix(work_, F);
         for (std::size_t r = 0; r < m_; ++r) f()[r] = F[r];
         answer(F);
+        tell_linear(linear);
         double loss = 0.0;
         for (std::size_t r = 0; r < m_; ++r) loss += loss_of(y[r] - F[r]);
         this->record(false, weight * loss);
@@ -308,6 +314,11 @@ class PocketRegressor : public Learner<T> {
     void answer(double* F) const {
         for (std::size_t r = 0; r < m_; ++r)
             F[r] += targets_[r].scale.mean + targets_[r].offset * targets_[r].scale.size;
+    }
+    void tell_linear(double* F) const {
+        if (!F) return;
+        for (std::size_t r = 0; r < m_; ++r) F[r] = work_.values[r];
+        answer(F);
     }
 
     // ---- lessons ----------------------------------------------------------------------------------------------------

@@ -6,6 +6,10 @@
 //   p        weights of the kernels (Hedge)                                           lambda = step U / sqrt(B)
 //   G        sum of |l'| so far, this round included
 //
+// Besides, evidence for a certificate, from which nothing is learned: the sum of <g, F>, of |l'| over rounds that were
+// not merged, and Gamma_i, how far the sum of the slopes times kappa_i(x_t, .) may be from what the steps of f_i tell:
+// the way that removals and projections moved f_i, over lambda, and the slopes of merged rows times their distances.
+//
 // A round is one pass over S. A second one is made only in the proxy branch and when half of S is dropped.
 // The loss, and so the slope in each of the C functions, is the learner's. Count is C if the compiler may know it,
 // else 0.
@@ -37,10 +41,18 @@ class SharedBuffer : public Learner<T> {
             for (std::size_t j = 0; j < S_.size(); ++j) f(f_[i].scale * static_cast<double>(a_.of(i * C_ + c)[j]));
     }
 
+    // The sum of <g, F>, that of |l'| over rounds that were not merged, and every kernel's Gamma.
+    template <class F>
+    void for_each_evidence(F&& f) const {
+        f(sums_[linear]);
+        f(sums_[unmerged]);
+        for (std::size_t i = 0; i < K_; ++i) f(Gamma_[i]);
+    }
+
     bool valid() const {
-        bool good =
-            this->common_valid() && this->is_sum(*summed_slopes_) && hedge_.valid() && S_.valid() && a_.finite();
-        for (std::size_t i = 0; i < K_; ++i) good = good && f_[i].valid(config_.norm_bound);
+        bool good = this->common_valid() && this->is_sum(sums_[slopes]) && this->is_sum(sums_[unmerged]) &&
+                    absolute(sums_[linear]) <= state_limit && hedge_.valid() && S_.valid() && a_.finite();
+        for (std::size_t i = 0; i < K_; ++i) good = good && f_[i].valid(config_.norm_bound) && this->is_sum(Gamma_[i]);
         return good;
     }
 
@@ -54,7 +66,8 @@ class SharedBuffer : public Learner<T> {
     SharedBuffer(const Config& c, Arena& arena, std::size_t functions_per_kernel, double G1)
         : Learner<T>(c, arena), C_(functions_per_kernel), G1_(G1) {
         const RowNorms norms = norms_for(bank_.metrics(), c.features);
-        summed_slopes_ = arena.take<double>(1);
+        sums_ = arena.take<double>(sums + K_);
+        if (sums_) Gamma_ = sums_ + sums;  // else the arena only counts
         hedge_ = Hedge(arena, K_);
         f_ = arena.take<Hypothesis>(K_);
         a_ = Coefficients<T>(arena, K_ * C_, c.budget);
@@ -82,26 +95,32 @@ class SharedBuffer : public Learner<T> {
 
     // Whether `move` with slopes of this size will empty a part of S, which takes long if S is large.
     bool will_remove(double size) const {
-        if (S_.size() < config_.budget || near_enough(gamma(*summed_slopes_ + size))) return false;
+        const std::size_t most = config_.budget - (config_.removal == Removal::eager);
+        if (S_.size() < most || near_enough(gamma(sums_[slopes] + size))) return false;
         Rng rng = common_->rng;
         return is_stored(size, rng);
     }
 
-    // Takes the slopes g[c] of the loss at the aggregated score, of size |l'|, and moves every kernel's functions: at a
-    // stored neighbour if there is one near enough, else, by chance, at x itself, which is then stored.
-    void move(const Query<T>& x, const double* g, double size) {
-        *summed_slopes_ += size;
-        if (near_enough(gamma(*summed_slopes_))) {
+    // Takes the slopes g[c] of the loss at the aggregated score F, of size |l'|, and <g, F>, and moves every kernel's
+    // functions: at a stored neighbour if there is one near enough, else, by chance, at x itself, which is then stored.
+    void move(const Query<T>& x, const double* g, double size, double product) {
+        sums_[slopes] += size;
+        sums_[linear] += product;
+        if (near_enough(gamma(sums_[slopes]))) {
             step_at_neighbours(x, g);
-        } else if (is_stored(size, common_->rng)) {
-            add(x, g, size);
+            return;
         }
+        sums_[unmerged] += size;
+        if (is_stored(size, common_->rng)) add(x, g, size);
     }
 
     Hedge hedge_;
     Nearest* nearest_ = nullptr;
 
   private:
+    // Sums so far: of |l'|, which is G; of <g, F>; of |l'| over rounds that were not merged.
+    enum Sum : std::size_t { slopes, linear, unmerged, sums };
+
     // Eq. learning_rate:M-OMD-S: gamma shrinks with the summed |l'|, so easy streams merge more points.
     double gamma(double summed_slopes) const { return hedge_.root_2_ln_K() / std::sqrt(1.0 + summed_slopes); }
     bool is_stored(double size, Rng& rng) const { return rng.uniform() < size / (size + G1_); }
@@ -115,7 +134,15 @@ class SharedBuffer : public Learner<T> {
     }
 
     void step_at_neighbours(const Query<T>& x, const double* g) {
-        for (std::size_t c = 0; c < C_; ++c) steps_[c] = -lambda_ * g[c];
+        double squares = 0.0;
+        for (std::size_t c = 0; c < C_; ++c) {
+            steps_[c] = -lambda_ * g[c];
+            squares += g[c] * g[c];
+        }
+        for (std::size_t i = 0; i < K_; ++i) {
+            const double far = bank_.squared_distance(i, nearest_[bank_.group_of(i)].dissimilarity);
+            Gamma_[i] += std::sqrt(squares * larger(far, 0.0));
+        }
         for (std::size_t group = 0; group < bank_.groups(); ++group) {
             const std::size_t s =
                 S_.find(bank_, bank_.leader_of(group), x, nearest_[group].tile, nearest_[group].dissimilarity);
@@ -137,6 +164,7 @@ class SharedBuffer : public Learner<T> {
         for (std::size_t c = 0; c < C_; ++c) steps_[c] = -lambda_ * ((g[c] / size) * (size + G1_));
         for (std::size_t i = 0; i < K_; ++i) step(i, j);
         ++common_->tally.additions;
+        if (config_.removal == Removal::eager && S_.size() == config_.budget) remove();
     }
 
     // f_ic += steps_[c] kappa_i(x_j, .) where work_.values has f_ic(x_j), then the projection.
@@ -149,7 +177,7 @@ class SharedBuffer : public Learner<T> {
             norm2 = norm2 + 2.0 * steps_[c] * work_.values[i * C_ + c] + steps_[c] * steps_[c];
         }
         f.norm2 = larger(norm2, 0.0);
-        f.project(config_.norm_bound);
+        if (f.project(config_.norm_bound) < 1.0) Gamma_[i] += (std::sqrt(norm2) - config_.norm_bound) / lambda_;
         if (f.wants_folding()) fold(i);
     }
 
@@ -163,45 +191,58 @@ class SharedBuffer : public Learner<T> {
     void remove() {
         Tally& tally = common_->tally;
         const bool afresh = config_.removal != Removal::oldest || tally.removals % config_.budget == 0;
-        if (!afresh) take_away_oldest();
+        double whole[max_kernels], gone[max_kernels], rest[max_kernels];  // squared norms
+        for (std::size_t i = 0; i < K_; ++i) {
+            whole[i] = gone[i] = f_[i].norm2;
+            if (afresh) fold(i);
+        }
+        if (!afresh)
+            take_away_oldest(gone);
+        else if (this->leaving() < S_.size())
+            compute_norms(this->leaving(), gone);
         for (std::size_t n = 0; n < K_ * C_; ++n) a_.erase(n, 0, this->leaving(), S_.size());
         S_.erase(0, this->leaving());
-        if (afresh) compute_norms();
+        if (afresh) compute_norms(S_.size(), rest);
         for (std::size_t i = 0; i < K_; ++i) {
-            f_[i].norm2 = larger(f_[i].norm2, 0.0);
-            f_[i].project(config_.norm_bound);
+            Hypothesis& f = f_[i];
+            rest[i] = f.norm2 = larger(afresh ? rest[i] : f.norm2, 0.0);
+            const double s = f.project(config_.norm_bound);
+            // |f - s r|^2 of f = q + r, where q is gone: 2 <f, r> = |f|^2 + |r|^2 - |q|^2.
+            const double moved = whole[i] - s * (whole[i] + rest[i] - gone[i]) + s * s * rest[i];
+            Gamma_[i] += std::sqrt(larger(moved, 0.0)) / lambda_;
         }
         ++tally.removals;
     }
 
     // |f - a k(x,.)|^2 = |f|^2 - 2 a f(x) + a^2
-    void take_away_oldest() {
+    void take_away_oldest(double* gone) {
         evaluate(S_.query(0, stored_), work_, nullptr);
+        for (std::size_t i = 0; i < K_; ++i) gone[i] = 0.0;
         for (std::size_t n = 0; n < K_ * C_; ++n) {
             Hypothesis& f = f_[n / C_];
             const double a = f.scale * static_cast<double>(a_.of(n)[0]);
             f.norm2 -= a * (2.0 * work_.values[n] - a);
+            gone[n / C_] += a * a;
         }
     }
 
-    // As if the rows were added one by one: |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
-    void compute_norms() {
-        for (std::size_t i = 0; i < K_; ++i) {
-            fold(i);
-            f_[i].norm2 = 0.0;
-        }
-        for (std::size_t j = 0; j < S_.size() && !Watch::give_up(); ++j) {
+    // Squared norms of every f_i over the oldest `rows` rows, if all scales are 1. As if the rows were added one by
+    // one: |f + a k(x_j,.)|^2 = |f|^2 + 2 a f(x_j) + a^2.
+    void compute_norms(std::size_t rows, double* norms2) {
+        for (std::size_t i = 0; i < K_; ++i) norms2[i] = 0.0;
+        for (std::size_t j = 0; j < rows && !Watch::give_up(); ++j) {
             this->template pass<Count>(S_, j, a_, C_, false, S_.query(j, stored_), work_, nullptr);
             for (std::size_t n = 0; n < K_ * C_; ++n) {
                 const double a = static_cast<double>(a_.of(n)[j]);
-                f_[n / C_].norm2 += a * (2.0 * work_.values[n] + a);
+                norms2[n / C_] += a * (2.0 * work_.values[n] + a);
             }
         }
     }
 
     std::size_t C_;
     double G1_, lambda_ = 0.0;
-    double* summed_slopes_ = nullptr;
+    double* sums_ = nullptr;
+    double* Gamma_ = nullptr;  // evidence of kernel i
     Hypothesis* f_ = nullptr;
     Coefficients<T> a_;  // row iC + c
     Buffer<T> S_;

@@ -1,4 +1,4 @@
-"""Certificates: the counters of a learner, and the bound on its regret that they prove."""
+"""Certificates: the counters of a learner, and what they prove: its rate of mistakes, and a bound on its regret."""
 
 import html
 from collections.abc import Callable
@@ -7,9 +7,11 @@ from typing import Any
 
 from pocketkernel._text import aligned, html_table
 from pocketkernel.certificate.bound import Bound, Condition, ConditionError
+from pocketkernel.certificate.dual import DualBound
+from pocketkernel.certificate.mistakes import MistakeRate, meaning, mistake_rate, recent_mistake_rate
 
-WEIGHTS = "whether rows had weights: the theorem assumes rows of weight 1"
-ROUNDING = "the effect of rounding: the theorem assumes exact arithmetic"
+WEIGHTS = "whether rows had weights: the bound assumes rows of weight 1"
+ROUNDING = "the effect of rounding: the bound assumes exact arithmetic"
 STOPPING = "whether the number of rows was fixed in advance: the bound does not hold at a time chosen by the results"
 
 
@@ -29,6 +31,12 @@ class Guarantee:
         Conditions of the theorem. If there is a bound, it needs none of those that fail.
     unknown : tuple of str
         What the learner cannot know, and what is used instead.
+    anyway : float
+        Loss that every competitor has on any rows, because its scores are bounded.
+    dual : DualBound or None
+        The bound as a function of the competitor's norm.
+    experts : tuple of (str, float)
+        Regret against each expert, exact.
     """
 
     theorem: str | None
@@ -36,11 +44,14 @@ class Guarantee:
     bound: Bound | None = None
     conditions: tuple[Condition, ...] = ()
     unknown: tuple[str, ...] = ()
+    anyway: float = 0.0
+    dual: DualBound | None = None
+    experts: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """The counters of a learner, and the bound on its regret that they prove.
+    """The counters of a learner, and what they prove: its rate of mistakes, and a bound on its regret.
 
     Attributes
     ----------
@@ -53,18 +64,24 @@ class Certificate:
     cumulative_loss : float
         Sum of its losses.
     delta : float
-        Probability that the bound fails, if it is a bound with high probability.
+        Probability that the bound fails, if it is a bound with high probability, and that an interval does.
     guarantee : Guarantee
         The theorem, its bound and its conditions.
+    rounds_before, mistakes_before : int
+        Counts up to the last power of two but one, from which recent mistakes are counted.
 
     Examples
     --------
-    >>> Certificate("Raker", "logistic", 1000, 120, 0, 310.5, 0.05, Guarantee(None, "No theorem of the paper."))
+    >>> told = Guarantee(None, "No theorem of the paper.")
+    >>> Certificate("Raker", "logistic", 1000, 120, 0, 310.5, 0.05, told, 256, 40)  # doctest: +ELLIPSIS
     Raker after 1,000 rows
-      mistakes         120
-      logistic loss  310.5
-      removals           0
-      no bound
+      mistakes           120
+      mistake rate   12.00 %   8.8 to 16.2 %
+        latest 744   10.75 %   6.8 to 16.4 %
+      logistic loss    310.5
+      removals             0
+      no bound on the regret
+    With probability at least 0.95 ... of the present model alone.
     No theorem of the paper.
     """
 
@@ -76,6 +93,24 @@ class Certificate:
     cumulative_loss: float
     delta: float
     guarantee: Guarantee
+    rounds_before: int = 0
+    mistakes_before: int = 0
+
+    @property
+    def mistake_rate(self) -> MistakeRate:
+        """Rate of mistakes since the start, with an interval that holds at all times at once."""
+        return mistake_rate(self.mistakes, self.rounds, self.delta)
+
+    @property
+    def recent_mistake_rate(self) -> MistakeRate:
+        """The same for the latest half of the rounds, or more, up to three quarters."""
+        return recent_mistake_rate(
+            self.mistakes,
+            self.rounds,
+            mistakes_before=self.mistakes_before,
+            rounds_before=self.rounds_before,
+            delta=self.delta,
+        )
 
     @property
     def theorem(self) -> str | None:
@@ -100,12 +135,16 @@ class Certificate:
     @property
     def least_loss(self) -> float:
         """Lower bound on the sum of losses of every competitor, if the bound holds."""
-        return 0.0 if self.value is None else max(0.0, self.cumulative_loss - self.value)
+        return self.guarantee.anyway if self.value is None else max(self.guarantee.anyway, self._proved_loss)
+
+    @property
+    def _proved_loss(self) -> float:
+        return 0.0 if self.value is None else self.cumulative_loss - self.value
 
     @property
     def informative(self) -> bool:
-        """Whether the bound implies more than the fact that no loss is negative."""
-        return self.least_loss > 0
+        """Whether the bound implies more about the competitors than that their scores are bounded."""
+        return self._proved_loss > self.guarantee.anyway
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, in a form that JSON can represent."""
@@ -114,6 +153,8 @@ class Certificate:
             "learner": self.learner,
             "rounds": self.rounds,
             "mistakes": self.mistakes,
+            "mistake_rate": _rate(self.mistake_rate),
+            "recent_mistake_rate": _rate(self.recent_mistake_rate),
             "loss": self.loss,
             "cumulative_loss": self.cumulative_loss,
             "removals": self.removals,
@@ -125,24 +166,52 @@ class Certificate:
             "holds": None if bound is None else bound.holds,
             "least_loss": self.least_loss,
             "informative": self.informative,
+            "informative_up_to": None if told.dual is None else told.dual.informative_up_to,
+            "curve": [] if told.dual is None else [_point(told.dual, norm) for norm in self._norms()],
+            "experts": dict(told.experts),
             "conditions": [{"condition": one.text, "numbers": one.numbers, "met": one.met} for one in told.conditions],
             "unknown": list(told.unknown),
         }
 
     def _lines(self) -> list[tuple[str, str, str]]:
-        """Names and numbers; terms are indented."""
-        lines = {"mistakes": f"{self.mistakes:,}", f"{self.loss} loss": f"{self.cumulative_loss:,.1f}"}
-        lines["removals"] = f"{self.removals:,}"
+        """Names and numbers, and what else there is to say; terms are indented."""
+        whole, recent, told = self.mistake_rate, self.recent_mistake_rate, self.guarantee
+        lines = [
+            ("mistakes", f"{self.mistakes:,}", ""),
+            ("mistake rate", f"{100 * whole.rate:.2f} %", _interval(whole)),
+            (f"  latest {recent.rounds:,}", f"{100 * recent.rate:.2f} %", _interval(recent)),
+            (f"{self.loss} loss", f"{self.cumulative_loss:,.1f}", ""),
+            ("removals", f"{self.removals:,}", ""),
+        ]
+        if recent.rounds == whole.rounds:
+            del lines[2]
+        if told.experts:
+            lines.append(("regret against", "", ""))
+            lines += [(f"  {name}", f"{regret:,.1f}", "exact") for name, regret in told.experts]
         if self.value is None:
-            lines["no bound"] = ""
-        else:
-            lines["regret at most"] = f"{self.value:,.1f}"
-            lines |= {f"  {name}": f"{term:,.1f}" for name, term in self.terms.items()}
-            lines["least loss of any competitor"] = f"{self.least_loss:,.1f}"
-        return [(name, number, "") for name, number in lines.items()]
+            return [*lines, ("no bound on the regret", "", "")]
+        lines.append(("regret at most", f"{self.value:,.1f}", ""))
+        if len(self.terms) > 1:
+            lines += [(f"  {name}", f"{term:,.1f}", "") for name, term in self.terms.items()]
+        lines.append(("least loss of any competitor", f"{self.least_loss:,.1f}", ""))
+        if told.dual is not None:
+            for norm in self._norms()[:-1]:
+                anyway = f"in any case {told.dual.anyway(norm):,.1f}"
+                lines.append((f"  of norm at most {norm:g}", f"{told.dual.least_loss(norm):,.1f}", anyway))
+        return lines
+
+    def _norms(self) -> list[float]:
+        """Norms at which the curve is shown; the last is U."""
+        dual, bound = self.guarantee.dual, self.guarantee.bound
+        if dual is None or bound is None:
+            return []
+        U = (bound.value - dual.linear) / dual.slope
+        return [norm for norm in (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0) if norm < 0.999 * U] + [U]
 
     def _sentences(self) -> list[str]:
-        told = self.guarantee
+        return [meaning(self.delta), *self._about_the_regret(self.guarantee)]
+
+    def _about_the_regret(self, told: Guarantee) -> list[str]:
         if told.bound is None and told.theorem is not None:
             sentences = [f"{told.theorem}, gives no bound here."]
         elif told.bound is None:
@@ -150,7 +219,11 @@ class Certificate:
         else:
             sentences = [f"{told.theorem}, {told.bound.holds}. {told.against}"]
             if not self.informative:
-                sentences.append("It is not informative: the regret is at most the loss in any case.")
+                sentences.append(
+                    "It is not informative: every competitor has at least this loss in any case."
+                    if told.dual is None or not told.dual.informative_up_to
+                    else f"It is informative for norms up to {told.dual.informative_up_to:.3g}, not for norm U."
+                )
         sentences += [f"Of the theorem's conditions, {one}." for one in self.failing]
         return sentences + [f"Not known: {one}." for one in told.unknown]
 
@@ -163,6 +236,18 @@ class Certificate:
     def _repr_html_(self) -> str:
         told = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self._sentences())
         return f"{html_table(self._title(), self._lines())}<ul>{told}</ul>"
+
+
+def _rate(rate: MistakeRate) -> dict[str, Any]:
+    return {"rounds": rate.rounds, "mistakes": rate.mistakes, "rate": rate.rate, "interval": [rate.low, rate.high]}
+
+
+def _interval(rate: MistakeRate) -> str:
+    return f"{100 * rate.low:.3g} to {100 * rate.high:.3g} %"
+
+
+def _point(dual: DualBound, norm: float) -> dict[str, float]:
+    return {"norm": norm, "least_loss": dual.least_loss(norm), "in_any_case": dual.anyway(norm)}
 
 
 def guarantee_of(bound: Callable[[], Bound], conditions: tuple[Condition, ...], **told: Any) -> Guarantee:

@@ -17,6 +17,7 @@ def theorem_1_afterwards(
     budget: int,
     norm_bound: float,
     step: float = 1.0,
+    eager: bool = False,
 ) -> Bound:
     """What the proof of Theorem 1 implies for a finished run and one kernel, from the learner's counters.
 
@@ -33,8 +34,16 @@ def theorem_1_afterwards(
         Sum of squared gradient errors of the kernel, `diagnostics_.alignment_proxy`.
     removals : int
         Of the kernel.
-    full_rounds, rows, kernels, budget, norm_bound, step
-        As in `theorem_1`.
+    full_rounds : float
+        Number of rounds with a loss that began with a full buffer.
+    rows, kernels, budget : int
+        T, K and B.
+    norm_bound : float
+        U, above 1.
+    step : float, default=1.0
+        c of lambda = c U / sqrt(B).
+    eager : bool, default=False
+        Whether a buffer is halved as soon as it is full (`removal="eager"`), so that no step meets a full one.
 
     Examples
     --------
@@ -42,7 +51,7 @@ def theorem_1_afterwards(
     >>> theorem_1_afterwards(5000.0, errors=50.0, removals=0, **setting).value < 1000
     True
     """
-    run = HingeRun(own_loss, rows, kernels, budget, norm_bound, step, full_rounds)
+    run = HingeRun(own_loss, rows, kernels, budget, norm_bound, step, full_rounds, eager)
     conditions = check(
         Condition("B >= 2", f"B = {budget}", budget >= 2),
         Condition("errors >= 0", f"errors = {errors:g}", errors >= 0),
@@ -50,6 +59,45 @@ def theorem_1_afterwards(
         *run.conditions(),
     )
     return Bound(run.terms(errors, removals, 4 * norm_bound**2 * removals), conditions, IN_EXPECTATION)
+
+
+def shared_buffer_afterwards(
+    own_loss: float,
+    *,
+    errors: float,
+    spent: float,
+    removals: int,
+    rows: int,
+    kernels: int,
+    budget: int,
+    norm_bound: float,
+    step: float = 1.0,
+) -> Bound:
+    """The same for SharedMOMDH, whose kernels share one buffer and one draw.
+
+    In a round in which it steps by chance, kernel i pays lambda/2 (D/P - |H|^2) <= lambda/2 C D, because P is at least
+    D / (C D + |H|^2), where C = 1 / max(p_i, 1 / (2K)). All else is as in Theorem 1 with eager removal.
+
+    Parameters
+    ----------
+    spent : float
+        Sum over rounds of C D / 2, or of 2 D where the kernel stepped at a stored row.
+    own_loss, errors, removals, rows, kernels, budget, norm_bound, step
+        As in `theorem_1_afterwards`.
+
+    Examples
+    --------
+    >>> setting = dict(rows=10_000, kernels=5, budget=100, norm_bound=2.0, removals=0)
+    >>> shared_buffer_afterwards(5000.0, errors=50.0, spent=80.0, **setting).value < 1000
+    True
+    """
+    run = HingeRun(own_loss, rows, kernels, budget, norm_bound, step, 0, eager=True)
+    conditions = check(
+        Condition("errors >= 0 and spent >= 0", f"errors = {errors:g}, spent = {spent:g}", min(errors, spent) >= 0),
+        *run.conditions(),
+    )
+    terms = run.terms(errors, removals, 4 * norm_bound**2 * removals, spent)
+    return Bound({name: term for name, term in terms.items() if name != "full buffer"}, conditions, IN_EXPECTATION)
 
 
 # ---- parts ----------------------------------------------------------------------------------------------------------
@@ -66,6 +114,7 @@ class HingeRun:
     U: float
     step: float
     full: float
+    eager: bool = False
 
     def conditions(self) -> tuple[Condition, ...]:
         """What both assume."""
@@ -83,14 +132,18 @@ class HingeRun:
         """Lambda."""
         return self.step * self.U / math.sqrt(self.budget)
 
-    def terms(self, errors: float, removals: float, moved: float) -> dict[str, float]:
-        """All terms; `moved` is what all removals together add to the squared distance from the competitor."""
+    def terms(self, errors: float, removals: float, moved: float, spent: float | None = None) -> dict[str, float]:
+        """All terms.
+
+        `moved` is what all removals together add to the squared distance from the competitor, `spent` what all steps
+        cost, divided by lambda.
+        """
         U, rate = self.U, self.rate
         parts = {
             "start": U**2 / (2 * rate),
-            "removals": moved / (2 * rate) + 2 * U * removals,
-            "full buffer": 2 * U * math.sqrt(self.full * errors),
-            "steps": 5 / 2 * rate * errors,
+            "removals": moved / (2 * rate) + (0.0 if self.eager else 2 * U * removals),
+            "full buffer": 0.0 if self.eager else 2 * U * math.sqrt(self.full * errors),
+            "steps": rate * (5 / 2 * errors if spent is None else spent),
             "merging": 4 * (U + rate) * math.sqrt(errors),
         }
         largest = 1 + U + rate

@@ -12,6 +12,7 @@ from pocketkernel.cli.watch import bar, figures_of, three_columns
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label
+from pocketkernel.learners import budget_name
 from pocketkernel.report import Chart, Series, write_picture
 
 
@@ -68,10 +69,10 @@ def facts(model: Any, pipeline: Pipeline | None, file: Path) -> dict[str, Any]:
         "version": model_file.LIBRARY_VERSION,
         **figures_of(model),
         "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
-        "budget_counts": "rows" if model._budget_name == "budget" else "frequencies",
+        "budget_counts": "rows" if budget_name(model) == "budget" else "frequencies",
         "kernels": kernels,
         "diagnostics": {name: _plain(value) for name, value in done.items()},
-        "labels": [plain_label(label) for label in model.classes_],
+        "labels": [plain_label(label) for label in getattr(model, "classes_", [])],
         "feature_names": pipeline.feature_names if pipeline else None,
         "scale": pipeline.scaler.kind if pipeline and pipeline.scaler else None,
         "format": pipeline.reading.get("format") if pipeline else None,
@@ -83,9 +84,14 @@ def _show(console: Console, found: dict[str, Any]) -> None:
     rows = max(found["rows"], 1)
     grid.add_row("learner", found["learner"], found["version"])
     grid.add_row("rows learned", "", f"{found['rows']:,}")
-    grid.add_row("mistakes", "each before its label was used", f"{found['mistakes'] / rows:.2%}")
+    if "mistakes" in found:
+        grid.add_row("mistakes", "each before its label was used", f"{found['mistakes'] / rows:.2%}")
+        for key, words in (("", "95 % interval, all rows"), ("recent_", "the same, latest rows")):
+            low, high = found[f"{key}mistake_rate_interval"]
+            grid.add_row("", words, f"{low:.2%} to {high:.2%}")
     grid.add_row("loss", "mean", f"{found['loss'] / rows:.4f}")
-    grid.add_row("labels", escape(", ".join(found["labels"])), f"{len(found['labels'])}")
+    labels = escape(", ".join(found["labels"])) or "numbers"
+    grid.add_row("labels", labels, f"{len(found['labels'])}" if found["labels"] else "")
     names = found["feature_names"] or []
     shown = escape(", ".join(names[:6])) + (" ..." if len(names) > 6 else "")
     grid.add_row("columns", shown + (f" scaled: {found['scale']}" if found["scale"] else ""), f"{found['features']:,}")
@@ -94,10 +100,10 @@ def _show(console: Console, found: dict[str, Any]) -> None:
     if found["budget_counts"] == "rows":
         stored = max(kernel["stored"] for kernel in found["kernels"])
         grid.add_row("buffer", bar(stored / found["budget"]), f"{stored:,} of {found['budget']:,} rows")
+        for name in ("additions", "proxies", "removals"):
+            grid.add_row(f"  {name}", "", f"{counts[name]:,}")
     else:
         grid.add_row("frequencies", "", f"{found['budget']:,}")
-    for name in ("additions", "proxies", "removals"):
-        grid.add_row(f"  {name}", "", f"{counts[name]:,}")
     grid.add_row("kernel weights")
     for kernel in found["kernels"]:
         grid.add_row(f"  {kernel['kernel']}", bar(kernel["weight"]), f"{kernel['weight']:.3f}")

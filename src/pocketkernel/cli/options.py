@@ -11,6 +11,7 @@ from cyclopts import Group, Parameter, Token
 from pocketkernel import gaussians
 from pocketkernel.cli.errors import UsageError
 from pocketkernel.evaluate.job import learner_class
+from pocketkernel.learners import budget_name
 from pocketkernel.stream.files import STDIN, find
 
 READING = Group("Reading", sort_key=3)
@@ -156,7 +157,7 @@ class Learning:
             raise UsageError("--memory and --budget cannot be used together: choose one.")
         given: dict[str, Any] = {
             "memory": self.memory,
-            class_._budget_name: self.budget,
+            budget_name(class_): self.budget,
             "kernels": None if self.kernels is None else gaussians(widths(self.kernels)),
             "dtype": self.dtype,
             "storage": self.storage,
@@ -168,7 +169,7 @@ class Learning:
             if not equals or not name:
                 raise UsageError(f"--set {text} does not have the form name=value.")
             if name in given or name in ("kernels", "random_state"):
-                option = {"random_state": "seed", class_._budget_name: "budget"}.get(name, name)
+                option = {"random_state": "seed", budget_name(class_): "budget"}.get(name, name)
                 raise UsageError(f"--set {name} has its own option: use --{option}.")
             given[name] = literal(value)
         return given
@@ -176,9 +177,9 @@ class Learning:
 
 HARMLESS = frozenset(
     {field.name for class_ in (Reading, Learning) for field in fields(class_)}
-    | {"learner", "learners", "peers", "peer_rows", "scale", "permute", "permutations", "rows", "block", "checkpoint"}
-    | {"record_format", "json", "proba", "escape_formulas", "delta", "sample", "length", "kernel", "norm_bound"}
-    | {"landmarks", "data_sets", "budgets", "repetitions", "quick"}
+    | {"learner", "task", "learners", "peers", "peer_rows", "scale", "permute", "permutations", "rows", "block"}
+    | {"checkpoint", "record_format", "json", "proba", "interval", "escape_formulas", "delta", "sample", "length"}
+    | {"kernel", "norm_bound", "landmarks", "data_sets", "budgets", "repetitions", "quick"}
 )
 """Options that neither name a file to write or to load, nor discard anything."""
 

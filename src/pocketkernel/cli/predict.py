@@ -18,6 +18,7 @@ from pocketkernel._text import json_plain, plain
 from pocketkernel.cli.options import File, Format, at_least, source_of
 from pocketkernel.evaluate.pipeline import load_with_pipeline
 from pocketkernel.evaluate.run import plain_label
+from pocketkernel.learners import loss_name
 from pocketkernel.model_file import ModelFileError
 
 
@@ -25,6 +26,7 @@ def predict(
     model: Path,
     *files: File,
     proba: Annotated[bool, Parameter(negative=())] = False,
+    interval: float | None = None,
     out: Path | None = None,
     format: Format | None = None,
     delimiter: str | None = None,
@@ -33,10 +35,11 @@ def predict(
     escape_formulas: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Predict the rows of a file or a pipe; write one line of CSV per row with its label and score.
+    """Predict the rows of a file or a pipe; write one line of CSV per row with its label and score, or its value.
 
     Rows are encoded and scaled as at the end of the run. Labels in the file are ignored and may be missing from a
     table. For two classes there is one score, which is 0 or more for the second class; otherwise one score per class.
+    A model of numbers gives a value, and its interval if --interval is used.
 
     Parameters
     ----------
@@ -46,6 +49,9 @@ def predict(
         Files, globs, or - for standard input.
     proba
         Write the probability of each class instead of scores. Needs a learner with logistic loss.
+    interval
+        Write the bounds of an interval that is to contain this share of the true values, such as 0.9. Needs a model of
+        numbers.
     out
         Write to this file instead of standard output.
     format
@@ -65,15 +71,9 @@ def predict(
     learner, pipeline, file = load_with_pipeline(model)
     if pipeline is None:
         raise ModelFileError(f"{file} does not contain how to read rows: use a model that `pocketkernel run` wrote.")
-    if proba and not hasattr(learner, "predict_proba"):
-        raise ValueError(f"--proba needs loss=logistic; this {type(learner).__name__} has loss={learner._loss_name()}.")
-    classes = [plain_label(label) for label in learner.classes_]
-    if proba:
-        titles = [f"probability of {name}" for name in classes]
-    else:
-        titles = ["score"] if len(classes) == 2 else [f"score of {name}" for name in classes]
+    titles = _titles(learner, proba, interval)
     stream = pipeline.open(source_of(files), block=block, format=format, delimiter=delimiter, header=header)
-    blocks = (_answers(learner, X, proba) for X in pipeline.rows(stream))
+    blocks = (_answers(learner, X, proba, interval) for X in pipeline.rows(stream))
     with _opened(out) as target:
         if json:
             _write_json(target, titles, blocks)
@@ -81,8 +81,28 @@ def predict(
             _write_csv(target, titles, blocks, _harmless if escape_formulas else str)
 
 
-def _answers(learner: Any, X: Any, proba: bool) -> tuple[list[str], list[list[float]]]:
-    """Labels and scores (or probabilities) of some rows."""
+def _titles(learner: Any, proba: bool, interval: float | None) -> list[str]:
+    """Titles of the columns."""
+    if not hasattr(learner, "classes_"):
+        if proba:
+            raise ValueError(f"--proba needs classes; this {type(learner).__name__} predicts numbers: use --interval.")
+        return ["value", *(["low", "high"] if interval is not None else [])]
+    if interval is not None:
+        raise ValueError(f"--interval needs a model of numbers; this {type(learner).__name__} predicts classes.")
+    if proba and not hasattr(learner, "predict_proba"):
+        raise ValueError(f"--proba needs loss=logistic; this {type(learner).__name__} has loss={loss_name(learner)}.")
+    classes = [plain_label(label) for label in learner.classes_]
+    if proba:
+        return ["label", *(f"probability of {name}" for name in classes)]
+    return ["label", *(["score"] if len(classes) == 2 else [f"score of {name}" for name in classes])]
+
+
+def _answers(learner: Any, X: Any, proba: bool, interval: float | None) -> tuple[list[str], list[list[float]]]:
+    """Labels and scores (or probabilities) of some rows; or values, and the bounds of intervals."""
+    if not hasattr(learner, "classes_"):
+        values = learner.predict(X)
+        bounds = np.empty((len(values), 0)) if interval is None else learner.predict_interval(X, interval)
+        return list(map(repr, values.tolist())), bounds.tolist()
     scores = learner.decision_function(X)
     labels = [plain_label(label) for label in labels_of(scores, learner.classes_).tolist()]
     numbers = learner.predict_proba(X) if proba else scores
@@ -97,7 +117,7 @@ def _write_csv(
 ) -> None:
     writer = csv.writer(target, lineterminator="\n")
     shown = plain if target.isatty() else str
-    writer.writerow(["label", *(shown(title) for title in titles)])
+    writer.writerow([shown(title) for title in titles])
     for labels, numbers in blocks:
         writer.writerows([shown(written(label)), *map(repr, row)] for label, row in zip(labels, numbers, strict=True))
 
@@ -125,7 +145,8 @@ def _write_json(target: TextIO, titles: list[str], blocks: Iterator[tuple[list[s
     rows = 0
     for labels, numbers in blocks:
         for label, row in zip(labels, numbers, strict=True):
-            entry = {"label": label, **dict(zip(titles, row, strict=True))}
+            first = float(label) if titles[0] == "value" else label
+            entry = dict(zip(titles, [first, *row], strict=True))
             target.write((",\n" if rows else "\n") + json_plain(js.dumps(entry, ensure_ascii=False)))
             rows += 1
     target.write(f'\n], "rows": {rows}}}\n')

@@ -1,5 +1,6 @@
 """`pocketkernel run`: learn a file or a pipe; write a record, a model and a report."""
 
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -9,6 +10,7 @@ from cyclopts import Group, Parameter
 
 from pocketkernel._text import plain
 from pocketkernel.cli.errors import describe
+from pocketkernel.cli.measures import details
 from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
 from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
@@ -17,6 +19,8 @@ from pocketkernel.evaluate import Job, Record, Run, run_job
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label
+from pocketkernel.evaluate.task import CLASSIFICATION
+from pocketkernel.report import Step, write_report
 from pocketkernel.stream.files import STDIN, SUFFIXES
 
 REPORT = "report.html"
@@ -28,6 +32,7 @@ STREAM = Group("Stream", sort_key=1)
 def run(
     *files: File,
     learner: Annotated[str, Parameter(group="Learner")] = "pocket",
+    task: Annotated[Literal["classification", "regression"] | None, Parameter(group="Learner")] = None,
     learning: Learning = Learning(),  # noqa: B008  (frozen)
     scale: Annotated[Scale, Parameter(group=STREAM)] = "none",
     permute: Annotated[Seed | None, Parameter(group=STREAM)] = None,
@@ -38,7 +43,7 @@ def run(
     checkpoint: Annotated[int | None, Parameter(group=RESULTS, validator=at_least(1))] = None,
     force: Annotated[bool, Parameter(group=RESULTS, negative=())] = False,
     record_format: Annotated[Literal["parquet", "csv"] | None, Parameter(group=RESULTS)] = None,
-    report: Annotated[bool | None, Parameter(group=RESULTS)] = None,
+    report: Annotated[bool, Parameter(group=RESULTS)] = True,
     json: Annotated[bool, Parameter(group=RESULTS, negative=())] = False,
 ) -> None:
     """Learn a file or a pipe row by row; each row is scored before its label is used.
@@ -51,7 +56,10 @@ def run(
     files
         Files, globs, or - for standard input; plain or compressed with gzip, bzip2 or xz.
     learner
-        pocket; or one of the paper's: momds, momdh, lkmbooks, raker, multiclassmomds for more than two classes.
+        pocket; or one of the paper's: momds, momdh, sharedmomdh, lkmbooks, raker, multiclassmomds for more than two
+        classes.
+    task
+        Whether labels are classes or numbers. By default numbers if they have many different values.
     scale
         Scale each column using the rows before.
     permute
@@ -70,7 +78,7 @@ def run(
     record_format
         Format of the curve. By default Parquet if pyarrow is installed, otherwise CSV.
     report
-        Write report.html. By default only if jinja2 is installed.
+        Write report.html, a page about the run.
     json
         Print the results as one JSON document.
     """
@@ -83,11 +91,9 @@ def run(
         permute,
         rows,
         block,
+        task,
     )
     folder = Path(default_folder(files)) if out is None else out
-    with_report = find_spec("jinja2") is not None if report is None else report
-    if with_report and find_spec("jinja2") is None:
-        raise ModuleNotFoundError("--report needs jinja2: pip install 'pocketkernel[report]'.", name="jinja2")
     console = err()
     began = perf_counter()
     with Watch(console, job.name) as watch:
@@ -97,16 +103,16 @@ def run(
             checkpoint=checkpoint,
             force=force,
             record_format=record_format or ("parquet" if find_spec("pyarrow") else "csv"),
-            command=command_of(files, learner, learning, reading, scale=scale, permute=permute, rows=rows, block=block),
+            command=command_of(
+                files, learner, learning, reading, task=task, scale=scale, permute=permute, rows=rows, block=block
+            ),
             begun=watch.begun,
             step=watch.step,
-            finished=(lambda _: _write_report(folder, job.name)) if with_report else None,
+            finished=(lambda _: _write_report(folder, job.name)) if report else None,
         )
         speed = watch.speed(done)
-    if not with_report and report is None:
-        console.print("report.html was not written: it needs jinja2, pip install 'pocketkernel[report]'")
     names = [MODEL, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
-    names += [REPORT] if with_report else []
+    names += [REPORT] if report else []
     if json:
         seconds = {"seconds": done.progress.seconds if done.progress else 0.0, "wall_seconds": perf_counter() - began}
         print_json(results(done) | seconds | {"rows_per_second": speed, "folder": str(folder), "files": names})
@@ -133,20 +139,39 @@ def default_folder(files: tuple[str, ...]) -> str:
 def command_of(files: tuple[str, ...], learner: str, learning: Learning, reading: Reading, **options: Any) -> str:
     """A command line that repeats the run."""
     chosen = {**vars(learning), **options, **vars(reading)}
-    usual = {**vars(Learning()), "scale": "none", "permute": None, "rows": None, "block": BLOCK, **vars(Reading())}
+    usual = {
+        **vars(Learning()),
+        "task": None,
+        "scale": "none",
+        "permute": None,
+        "rows": None,
+        "block": BLOCK,
+        **vars(Reading()),
+    }
     return command_line(["pocketkernel", "run", *files, "--learner", learner], chosen, usual)
 
 
 def _write_report(folder: Path, name: str) -> None:
-    from pocketkernel.report import write_report  # noqa: PLC0415  (charts are drawn by it alone)
-
     record = Record.read(folder)
-    write_report(folder / REPORT, record, title=f"{record.settings['learner']} on {name}")
+    title = f"{record.settings['learner']} on {name}"
+    write_report(folder / REPORT, record, title=title, next_steps=_next_steps(folder, record))
+
+
+def _next_steps(folder: Path, record: Record) -> list[Step]:
+    """Two commands: what to do with the model, and what to look at; or first of all to shuffle a sorted file."""
+    model = shlex.quote(str(folder))
+    predict = Step("Predict the rows of another file:", f"pocketkernel predict {model} NEW-FILE > predictions.csv")
+    if record.results.get("warnings"):
+        again = f"{record.settings['command']} --permute=0 --out {model}-shuffled"
+        return [Step("Run again with the rows in random order:", again), predict]
+    return [predict, Step("Look into the model:", f"pocketkernel inspect {model}")]
 
 
 def _show(done: Run, name: str, speed: float, files: str) -> None:
     console, skipped = out_console(), done.stream.skipped
     console.print(panel(done, name, speed, None))
+    for part in details(done.results):
+        console.print(part, soft_wrap=False)
     if skipped.count:
         console.print(f"{skipped.count:,} lines could not be read and were skipped:")
         for fault in skipped.reports:
@@ -158,12 +183,15 @@ def results(done: Run) -> dict[str, Any]:
     """The results of a run, except times and paths."""
     progress, model = done.progress, done.model
     assert progress is not None
+    labels = {"classes": [plain_label(label) for label in model.classes_]} if done.task == CLASSIFICATION else {}
+    mistakes = {"mistakes": progress.mistakes, "mistake_rate": progress.mistake_rate} if labels else {}
     return {
         **figures_of(model),
+        "task": done.task,
         "rows": progress.rows,
-        "mistakes": progress.mistakes,
-        "mistake_rate": progress.mistake_rate,
-        "classes": [plain_label(label) for label in model.classes_],
+        **mistakes,
+        **labels,
+        "metrics": {name: value for name, value in done.results.items() if name != "curve"},
         "kernels": [
             {"kernel": kernel, "weight": weight}
             for kernel, weight in zip(kernel_names(model), model.kernel_weights_.tolist(), strict=True)

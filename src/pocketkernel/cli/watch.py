@@ -10,14 +10,20 @@ from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from pocketkernel.certificate import MistakeRate
+from pocketkernel.cli.measures import measures
 from pocketkernel.cli.show import escape
-from pocketkernel.evaluate import Progress, Run
+from pocketkernel.evaluate import Run
 from pocketkernel.evaluate.recorder import kernel_names
+from pocketkernel.evaluate.task import CLASSIFICATION
 from pocketkernel.memory import parse_bytes
 
 REDRAW = 0.1
 SAY = 10.0
 """Seconds between two panels, and between two lines."""
+
+HEAVIEST = 3
+"""Kernels that a panel shows, so that it fits into 24 lines; `inspect` shows all."""
 
 
 class Watch:
@@ -57,7 +63,7 @@ class Watch:
         if self.live:
             self.live.update(panel(run, self.title, self.speed(run), self.left(run)), refresh=True)
         else:
-            self.console.print(line(run.progress, self.speed(run), self.left(run), run.model))
+            self.console.print(line(run, self.speed(run), self.left(run)))
 
     def speed(self, run: Run) -> float:
         """Rows per second, including reading and recording."""
@@ -88,34 +94,50 @@ def share_of(run: Run) -> float | None:
 def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
     """The panel of a run, within 80 columns."""
     progress, model = run.progress, run.model
-    assert progress is not None
+    assert progress is not None and run.metrics is not None
     share = share_of(run)
     promised = promised_bytes(model)
-    done = model.diagnostics_
     grid = three_columns(30, 22)
     of = f" of {run.total:,}" if run.total else ""
     grid.add_row("rows", bar(share) if share is not None else "", f"{progress.rows:,}{of}")
     grid.add_row("speed", "" if left is None else f"about {_time(left)} left", f"{speed:,.0f} rows/s")
-    grid.add_row("mistakes", "since the start", f"[bold]{progress.mistake_rate:.2%}[/]")
-    if progress.window_rows:  # none if a run was killed after its last row
-        grid.add_row("", f"in the last {progress.window_rows:,} rows", f"{progress.window_mistake_rate:.2%}")
-    grid.add_row("loss", "mean since the start", f"{done['cumulative_loss'] / progress.rows:.4f}")
+    for row in measures(run.metrics.results()):
+        grid.add_row(*row)
+    if run.task == CLASSIFICATION:
+        add_intervals(grid, model)
     grid.add_row("bytes", bar(model.nbytes / promised), f"{model.nbytes:,} of {promised:,}")
-    grid.add_row("kernel weights")
-    for name, weight in zip(kernel_names(model), model.kernel_weights_, strict=True):
+    weights = dict(zip(kernel_names(model), model.kernel_weights_.tolist(), strict=True))
+    grid.add_row("kernel weights", f"the heaviest of {len(weights)}" if len(weights) > HEAVIEST else "")
+    for name, weight in sorted(weights.items(), key=lambda one: -one[1])[:HEAVIEST]:
         grid.add_row(f"  {name}", bar(weight), f"{weight:.3f}")
     if run.stream.skipped.count:
         grid.add_row("skipped", "lines that cannot be read", f"{run.stream.skipped.count:,}")
     return Panel(grid, title=f"[bold]{type(model).__name__}[/] | {escape(title)}", title_align="left", width=78)
 
 
-def line(progress: Progress, speed: float, left: float | None, model: Any) -> str:
+def add_intervals(grid: Table, model: Any) -> None:
+    """What is proved about the rate of mistakes: rows of a table of three columns."""
+    proved = model.certificate()
+    grid.add_row("95 % interval", "of mistakes since the start", _interval(proved.mistake_rate))
+    if proved.recent_mistake_rate.rounds < proved.rounds:
+        recent = proved.recent_mistake_rate
+        grid.add_row("", f"in the last {recent.rounds:,} rows", _interval(recent))
+
+
+def _interval(rate: MistakeRate) -> str:
+    return f"{rate.low:.2%} to {rate.high:.2%}"
+
+
+def line(run: Run, speed: float, left: float | None) -> str:
     """The same as one line."""
+    progress = run.progress
+    assert progress is not None and run.metrics is not None
     rest = "" if left is None else f"  about {_time(left)} left"
-    return (
-        f"{progress.rows:>12,} rows  {progress.mistake_rate:>6.2%} mistakes"
-        f"  {progress.window_mistake_rate:>6.2%} recently  {speed:>9,.0f} rows/s  {model.nbytes:,} bytes{rest}"
-    )
+    if run.task == CLASSIFICATION:
+        rate = f"{progress.mistake_rate:>6.2%} mistakes  {progress.window_mistake_rate:>6.2%} recently"
+    else:
+        rate = f"RMSE {run.metrics.results()['rmse'] or 0.0:.4g}"
+    return f"{progress.rows:>12,} rows  {rate}  {speed:>9,.0f} rows/s  {run.model.nbytes:,} bytes{rest}"
 
 
 def three_columns(second: int, third: int | None = None) -> Table:
@@ -133,12 +155,22 @@ def figures_of(model: Any) -> dict[str, Any]:
     return {
         "learner": type(model).__name__,
         "rows": done["rounds"],
-        "mistakes": done["mistakes"],
+        **(_mistakes_of(model) if hasattr(model, "classes_") else {}),
         "loss": done["cumulative_loss"],
         "features": model.n_features_in_,
         "budget": model.budget_,
         "bytes": model.nbytes,
         "promised_bytes": promised_bytes(model),
+    }
+
+
+def _mistakes_of(model: Any) -> dict[str, Any]:
+    proved = model.certificate()
+    whole, recent = proved.mistake_rate, proved.recent_mistake_rate
+    return {
+        "mistakes": whole.mistakes,
+        "mistake_rate_interval": [whole.low, whole.high],
+        "recent_mistake_rate_interval": [recent.low, recent.high],
     }
 
 

@@ -1,7 +1,7 @@
 """The complete state of a run after some block, as a model file. A run that is resumed from it gives the same bits.
 
-The section `progress` has the progress of the run; arrays hold its curve and the state of its scaler. The encoding is
-not saved: when a run is resumed, the stream reads and encodes the earlier rows again.
+The section `progress` has the progress of the run; arrays hold its curve, its metrics, some rows, and the state of its
+scaler. The encoding is not saved: when a run is resumed, the stream reads and encodes the earlier rows again.
 """
 
 import os
@@ -15,6 +15,7 @@ from pocketkernel.evaluate.pipeline import scaler_arrays, scaler_of
 from pocketkernel.evaluate.progressive import Progress
 from pocketkernel.evaluate.recorder import Recorder, kernel_names
 from pocketkernel.evaluate.run import Run, RunError
+from pocketkernel.evaluate.task import CLASSIFICATION, TASKS
 from pocketkernel.loading import read
 from pocketkernel.model_file import Contents, ModelFileError, below
 
@@ -27,8 +28,12 @@ def to_bytes(run: Run, fingerprint: str) -> bytes:
     assert run.progress is not None
     recorder = run.recorder.state()
     curve = {f"curve.{name}": value for name, value in recorder.items() if isinstance(value, np.ndarray)}
+    assert run.metrics is not None
+    metrics = {f"metrics.{name}": array for name, array in run.metrics.state().items()}
+    metrics |= {f"reservoir.{name}": array for name, array in run.reservoir.state().items()}
     section = {
         "fingerprint": fingerprint,
+        "task": run.task,
         "rows": run.progress.rows,
         "mistakes": run.progress.mistakes,
         "seconds": run.progress.seconds,
@@ -37,7 +42,7 @@ def to_bytes(run: Run, fingerprint: str) -> bytes:
         "recorder": {name: value for name, value in recorder.items() if not isinstance(value, np.ndarray)},
         "scaler": run.scaler and run.scaler.kind,
     }
-    arrays = curve | scaler_arrays(run.scaler)
+    arrays = curve | metrics | scaler_arrays(run.scaler)
     return model_file.encode(replace(learners.contents_of(run.model), sections={SECTION: section}, arrays=arrays))
 
 
@@ -60,6 +65,7 @@ def restore(run: Run, path: str | os.PathLike[str], fingerprint: str) -> None:
 
 
 def _restore(run: Run, contents: Contents, given: Fields) -> None:
+    run.decide(given.take("task", lambda value: value in TASKS and run.task in (None, value)))
     rows = given.take("rows", lambda value: is_count(value) and value > 0)
     mistakes = given.take("mistakes", lambda value: is_count(value) and value <= rows)
     seconds = given.take("seconds", lambda value: is_number(value) and value >= 0)
@@ -77,6 +83,11 @@ def _restore(run: Run, contents: Contents, given: Fields) -> None:
     if curve.kernels != kernel_names(model) or [*curve.rows[-1:], *curve.mistakes[-1:]] != [rows, mistakes]:
         raise ModelFileError("its curve is of other rows or kernels")
     run.scaler = scaler_of(kind, contents.arrays, run.stream.n_features)
-    run.model, run.recorder, run.classes = model, recorder, model.classes_
+    run.model, run.recorder = model, recorder
+    if run.task == CLASSIFICATION:
+        run.classes = model.classes_
+    run.metrics = run.new_metrics()
+    run.metrics.restore(below("metrics.", contents.arrays))
+    run.reservoir.restore(below("reservoir.", contents.arrays))
     run.total, run.resumed_at = total, [*resumed_at, rows]
     run.progress = Progress(rows, mistakes, 0, 0, seconds, np.empty(0))

@@ -15,6 +15,7 @@ from pocketkernel._files import write_atomically
 from pocketkernel.evaluate.checkpoint import CHECKPOINT, restore, to_bytes
 from pocketkernel.evaluate.job import Job
 from pocketkernel.evaluate.lock import locked
+from pocketkernel.evaluate.order import remedy, shuffled, warnings_of
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.record import RECORD, RecordError, read_settings
 from pocketkernel.evaluate.run import Run, RunError
@@ -83,6 +84,8 @@ def run_job(
                     next_checkpoint = _after(run, checkpoint)
                 if step:
                     step(run)
+            if run.results:
+                _look_at_the_order(job, run)
             seed = job.parameters.get("random_state")
             record = run.record(source=job.name, seed=seed, command=command, fingerprint=fingerprint)
             write_atomically(folder / MODEL, run.to_bytes())
@@ -97,6 +100,14 @@ def run_job(
                 folder.rmdir()
         raise
     return run
+
+
+def _look_at_the_order(job: Job, run: Run) -> None:
+    """Add to the results what the order of the rows does to them."""
+    warnings = run.results["warnings"] = warnings_of(run.results)
+    if warnings and job.permute is None:
+        found = run.results["shuffled"] = shuffled(job, run)
+        warnings += remedy(found)
 
 
 def _begun(job: Job, checkpoint: Path, fingerprint: str, force: bool) -> Run:

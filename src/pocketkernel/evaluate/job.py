@@ -11,19 +11,26 @@ from typing import Any, BinaryIO, cast
 
 from pocketkernel import learners, model_file
 from pocketkernel.evaluate.run import Run
+from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, TASKS
 from pocketkernel.stream import SCALERS, open_stream
 from pocketkernel.stream.files import STDIN, Source, find, standard_input
 
 
-def learner_class(name: str) -> Any:
+def learner_class(name: str, task: str = CLASSIFICATION) -> Any:
     """The class of a learner by its name, case-insensitive, with or without hyphens and "classifier".
 
     Examples
     --------
     >>> learner_class("m-omd-s").__name__, learner_class("pocket").__name__
     ('MOMDS', 'PocketClassifier')
+    >>> learner_class("pocket", "regression").__name__
+    'PocketRegressor'
     """
     plain = name.lower().replace("-", "").replace("_", "").removesuffix("classifier")
+    if plain == "pocketregressor" or (plain == "pocket" and task == REGRESSION):
+        return learners.PocketRegressor
+    if task == REGRESSION:
+        raise ValueError(f"learner={name!r} predicts classes, not numbers: use learner=pocket for task='regression'.")
     known = {
         each.lower().removesuffix("classifier"): each
         for each in learners.__all__
@@ -34,9 +41,9 @@ def learner_class(name: str) -> Any:
     return getattr(learners, known[plain])
 
 
-def make_learner(name: str, parameters: Mapping[str, Any]) -> Any:
+def make_learner(name: str, parameters: Mapping[str, Any], task: str = CLASSIFICATION) -> Any:
     """A learner of that name with these parameters; all of them must be its own."""
-    class_ = learner_class(name)
+    class_ = learner_class(name, task)
     known = class_._get_param_names()
     for parameter in parameters:
         if parameter not in known:
@@ -66,6 +73,8 @@ class Job:
         Stop after this number of rows.
     block : int, default=4096
         Rows per block.
+    task : {None, "classification", "regression"}, default=None
+        Whether labels are classes or numbers; None means that the learner, or else the first block, tells.
 
     Examples
     --------
@@ -87,6 +96,7 @@ class Job:
     permute: int | None = None
     rows: int | None = None
     block: int = 4096
+    task: str | None = None
 
     @property
     def name(self) -> str:
@@ -106,7 +116,8 @@ class Job:
         ]
         asked = {
             "files": files or [self.name],
-            "learner": learner_class(self.learner).__name__,
+            "learner": learner_class(self.learner, self._known_task() or CLASSIFICATION).__name__,
+            "task": self._known_task(),
             "parameters": {name: repr(value) for name, value in self.parameters.items() if value is not None},
             "reading": {name: repr(value) for name, value in self.reading.items() if value is not None},
             "scale": self.scale,
@@ -119,7 +130,8 @@ class Job:
 
     def start(self) -> Run:
         """Open the stream and build the learner."""
-        model = make_learner(self.learner, self.parameters)
+        task = self._known_task()
+        model = make_learner(self.learner, self.parameters, task or CLASSIFICATION)
         if self.scale is not None and self.scale not in SCALERS:
             raise ValueError(f"scale={self.scale!r} is unknown: use one of {', '.join(SCALERS)}.")
         for name, number, least in (("rows", self.rows, 1), ("permute", self.permute, 0)):
@@ -135,12 +147,25 @@ class Job:
         return Run(
             stream,
             model,
+            task=task,
+            regressor=lambda: make_learner(self.learner, self.parameters, REGRESSION),
             scaler=scaler,
             permute=self.permute,
             rows=self.rows,
             reading=self.reading,
             count=self._count if self.repeatable() else None,
         )
+
+    def _known_task(self) -> str | None:
+        """Whether labels are classes or numbers, as far as it can be known without reading them."""
+        if self.task is not None and self.task not in TASKS:
+            raise ValueError(f"task={self.task!r} is unknown: use one of {', '.join(TASKS)}.")
+        if self.task is not None:
+            return self.task
+        if issubclass(learner_class(self.learner), learners.PocketRegressor):
+            return REGRESSION
+        is_open = learner_class(self.learner) is learners.PocketClassifier and not self.reading.get("classes")
+        return None if is_open else CLASSIFICATION
 
     def _count(self) -> int:
         return sum(len(block) for block in open_stream(self.source, **self.reading).blocks())

@@ -8,7 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pocketkernel._scores import labels_of
+from pocketkernel.evaluate.metrics import ClassificationMetrics, RegressionMetrics
+from pocketkernel.evaluate.metrics.classification import places_of
+from pocketkernel.evaluate.metrics.regression import COVERAGE
+
+RENEWAL = 128
+"""Rows after which intervals are asked for anew."""
 
 
 class Model(Protocol):
@@ -28,7 +33,7 @@ class Progress:
     Attributes
     ----------
     rows, mistakes : int
-        Since the start.
+        Since the start. A regressor makes no mistakes, only errors: see its metrics.
     window_rows, window_mistakes : int
         In the latest block.
     seconds : float
@@ -104,7 +109,12 @@ def progressive(model: Model, X: Any, y: Any, *, block: int = 1000, classes: Any
 
 
 def follow(
-    model: Model, blocks: Iterable[tuple[Any, Any]], classes: Any, *, after: Progress | None = None
+    model: Model,
+    blocks: Iterable[tuple[Any, Any]],
+    classes: Any,
+    *,
+    after: Progress | None = None,
+    metrics: ClassificationMetrics | None = None,
 ) -> Iterator[Progress]:
     """The same for a stream of blocks.
 
@@ -118,16 +128,54 @@ def follow(
         May contain repetitions.
     after : Progress, default=None
         Results to continue from, if the model has already learned a part of the stream.
+    metrics : ClassificationMetrics, default=None
+        Counts every row, with the labels in the order of the sorted classes.
     """
     labels = np.unique(np.asarray(classes))
     rows, mistakes, seconds = (after.rows, after.mistakes, after.seconds) if after else (0, 0, 0.0)
     first = True
     for X, y in blocks:
         began = perf_counter()
-        scores = model.predict_then_learn(X, y, classes=labels if first else None)
+        linear = None
+        if metrics is not None and metrics.wants_linear:
+            scores, linear = model.predict_then_learn_both(X, y, classes=labels if first else None)  # type: ignore[attr-defined]
+        else:
+            scores = model.predict_then_learn(X, y, classes=labels if first else None)
         seconds += perf_counter() - began
         first = False
-        wrong = int(np.count_nonzero(labels_of(scores, labels) != y))
+        places = np.searchsorted(labels, y)
+        if metrics is None:
+            wrong = int(np.count_nonzero(places_of(scores) != places))
+        else:
+            wrong = metrics.update(places, scores, linear)
         rows += len(scores)
         mistakes += wrong
         yield Progress(rows, mistakes, len(scores), wrong, seconds, scores)
+
+
+def follow_values(
+    model: Any,
+    blocks: Iterable[tuple[Any, Any]],
+    *,
+    after: Progress | None = None,
+    metrics: RegressionMetrics | None = None,
+) -> Iterator[Progress]:
+    """The same for a PocketRegressor and a stream of blocks with real targets.
+
+    Parameters as in `follow`. Intervals are made before their targets are seen, and renewed after every 128 rows.
+    """
+    rows, seconds = (after.rows, after.seconds) if after else (0, 0.0)
+    for X, y in blocks:
+        answers, linear, low, high = np.empty((4, len(y)))
+        start = 0
+        while start < len(y):
+            # Short parts at first: there are no intervals before the first row, and poor ones after it.
+            part = slice(start, start + min(max(rows, 1), RENEWAL))
+            low[part], high[part] = np.sort(model.margins(COVERAGE)) if rows else (0.0, 0.0)
+            began = perf_counter()
+            answers[part], linear[part] = model.predict_then_learn_both(X[part], y[part])
+            seconds += perf_counter() - began
+            start, rows = part.stop, rows + len(y[part])
+        if metrics is not None:
+            metrics.update(y, answers, answers + low, answers + high, linear)
+        yield Progress(rows, 0, len(y), 0, seconds, answers)

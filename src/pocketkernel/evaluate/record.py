@@ -1,14 +1,15 @@
-"""The record of a run: its settings and its curve.
+"""The record of a run: its settings, its results and its curve.
 
-A record is a folder of two files. `record.json` has the settings, the names of the kernels and the checksum of the
-other file, `curve.parquet` or `curve.csv`, which has one line per point, without rounding.
+A record is a folder of two files. `record.json` has the settings, the results (measures of the pass, with a curve of
+about 200 points), the names of the kernels and the checksum of the other file, `curve.parquet` or `curve.csv`, which
+has one line per point, without rounding.
 """
 
 import hashlib
 import json
 import os
 import reprlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +21,10 @@ from pocketkernel.evaluate.curve import FORMATS, Curve, from_bytes, to_bytes
 from pocketkernel.model_file import ModelFileError
 
 KIND = "pocketkernel record"
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)
+"""Versions that can be read: the first has no results."""
+
 RECORD = "record.json"
 MOST_POINTS = 10**6
 MOST_BYTES = 2**28
@@ -41,6 +45,8 @@ class Record:
         Values that JSON can represent, for example from `settings_of`.
     curve : Curve
         For example from a `Recorder`.
+    results : dict, default={}
+        Measures of the pass, as `ClassificationMetrics` and `RegressionMetrics` give them.
 
     Examples
     --------
@@ -62,16 +68,18 @@ class Record:
 
     settings: dict[str, Any]
     curve: Curve
+    results: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        try:
-            same = json.loads(json.dumps(self.settings, allow_nan=False)) == self.settings
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"settings cannot be written as JSON ({error}): use settings_of, or plain values."
-            ) from None
-        if not same:
-            raise ValueError("settings change when written as JSON: use lists for tuples and strings for keys.")
+        for name, given in (("settings", self.settings), ("results", self.results)):
+            try:
+                same = json.loads(json.dumps(given, allow_nan=False)) == given
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"{name} cannot be written as JSON ({error}): use settings_of, or plain values."
+                ) from None
+            if not same:
+                raise ValueError(f"{name} change when written as JSON: use lists for tuples and strings for keys.")
 
     def write(self, folder: str | os.PathLike[str], format: str = "parquet") -> None:
         """Write the record into a folder, which is created if necessary; an existing record is replaced.
@@ -97,6 +105,7 @@ class Record:
                 "sha256": hashlib.sha256(data).hexdigest(),
             },
             "settings": self.settings,
+            "results": self.results,
         }
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -129,7 +138,8 @@ class Record:
         if hashlib.sha256(data).hexdigest() != sha256:
             raise RecordError(f"{folder / name} is damaged or of another run: its checksum is not that in {RECORD}.")
         try:
-            return cls(about["settings"], from_bytes(data, name.removeprefix("curve."), points, tuple(kernels)))
+            found = from_bytes(data, name.removeprefix("curve."), points, tuple(kernels))
+            return cls(about["settings"], found, about["results"])
         except ValueError as error:
             raise RecordError(f"{folder / name} is damaged: {error}.") from None
 
@@ -151,12 +161,14 @@ def _read(folder: Path) -> dict[str, Any]:
         raise RecordError(f"{path} is damaged: it is not valid JSON ({error}).") from None
     if not isinstance(about, dict) or about.get("kind") != KIND:
         raise RecordError(f"{path} is not the record of a run: it does not have kind={KIND!r}.")
-    if about.get("version") != VERSION:
+    if about.get("version") not in READABLE:
         raise RecordError(
-            f"{path} has version {reprlib.repr(about.get('version'))}, but this program reads version {VERSION}: use "
+            f"{path} has version {reprlib.repr(about.get('version'))}, but this program reads versions 1 and 2: use "
             "the version of pocketkernel that wrote it."
         )
-    for name in ("curve", "settings"):
+    if about["version"] == 1:
+        about["results"] = {}
+    for name in ("curve", "settings", "results"):
         if not isinstance(about.get(name), dict):
             raise RecordError(f"{path} is damaged: {name} is missing or unknown.")
     return about

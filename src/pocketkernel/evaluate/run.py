@@ -11,11 +11,15 @@ import numpy.typing as npt
 
 from pocketkernel import learners, model_file
 from pocketkernel.evaluate.ahead import ahead
+from pocketkernel.evaluate.influence import influence_of
+from pocketkernel.evaluate.metrics import ClassificationMetrics, Metrics, RegressionMetrics
 from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline, ready
-from pocketkernel.evaluate.progressive import Progress, follow
+from pocketkernel.evaluate.progressive import Progress, follow, follow_values
 from pocketkernel.evaluate.record import Record
 from pocketkernel.evaluate.recorder import Recorder
+from pocketkernel.evaluate.reservoir import Reservoir
 from pocketkernel.evaluate.settings import settings_of
+from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, found_task
 from pocketkernel.stream import Block, Scaler, Stream, gather, permutation
 from pocketkernel.stream.errors import StreamError
 
@@ -32,6 +36,8 @@ class Run:
         stream: Stream,
         model: Any,
         *,
+        task: str | None = CLASSIFICATION,
+        regressor: Callable[[], Any] | None = None,
         scaler: Scaler | None = None,
         permute: int | None = None,
         rows: int | None = None,
@@ -39,11 +45,16 @@ class Run:
         count: Callable[[], int] | None = None,
     ) -> None:
         self.stream, self.model, self.scaler = stream, model, scaler
+        self.task = task  # None: as the first block tells
         self.recorder = Recorder()
+        self.metrics: Metrics | None = None
+        self.reservoir = Reservoir(stream.n_features)
+        self.results: dict[str, Any] = {}  # of the metrics, once the run has ended
         self.progress: Progress | None = None  # after the latest block
         self.total = rows  # that there will be, if that is known
         self.resumed_at: list[int] = []  # rows after which the run went on from a checkpoint
         self.classes: npt.NDArray[Any] | None = None  # the labels there are, once that is known
+        self._regressor = regressor
         self._permute, self._rows, self._reading, self._count = permute, rows, reading or {}, count
         if stream.classes is not None:
             self.classes = np.unique(np.array(stream.classes))
@@ -58,16 +69,55 @@ class Run:
         if first is None:
             if self.progress is None:
                 raise StreamError("at least one row", "none", file=self.stream.name)
+            self._finish()
             return
-        if self.classes is None:
-            self.classes = self._found(first)
-        self._check_classes()
+        if first.y is None:
+            raise ValueError("the stream has no labels, and learning needs them: give label=.")
+        if self.task is None:
+            self.decide(found_task(first.y))
+        if self.task == CLASSIFICATION:
+            if self.classes is None:
+                self.classes = self._found(first)
+            self._check_classes()
         self._tell_horizon()
+        if self.metrics is None:
+            self.metrics = self.new_metrics()
         labelled = (self._row_and_label(block) for block in chain([first], blocks))
-        for progress in follow(self.model, labelled, self.classes, after=self.progress):
+        for progress in self._follow(labelled):
             self.progress = progress
             self.recorder.add(self.model, progress)
             yield progress
+        self._finish()
+
+    def _finish(self) -> None:
+        assert self.metrics is not None
+        names = self.stream.feature_names or [f"column {k}" for k in range(1, self.stream.n_features + 1)]
+        sources = [] if self.stream.encoding is None else [one.name for one in self.stream.encoding.features]
+        influence = influence_of(self.model, self.reservoir.rows(), names, sources)
+        self.results = self.metrics.results() | {"influence": influence}
+
+    def _follow(self, labelled: Iterator[tuple[Any, npt.NDArray[Any]]]) -> Iterator[Progress]:
+        if isinstance(self.metrics, RegressionMetrics):
+            return follow_values(self.model, labelled, after=self.progress, metrics=self.metrics)
+        return follow(self.model, labelled, self.classes, after=self.progress, metrics=self.metrics)
+
+    def decide(self, task: str) -> None:
+        """Take labels for classes or numbers, if that was not known before."""
+        if self.task is None and task == REGRESSION:
+            assert self._regressor is not None
+            self.model = self._regressor()
+        self.task = task
+
+    def new_metrics(self) -> Metrics:
+        """Measures that have counted nothing yet."""
+        if self.task == REGRESSION:
+            return RegressionMetrics()
+        assert self.classes is not None
+        return ClassificationMetrics(
+            [plain_label(label) for label in self.classes],
+            probabilities=hasattr(self.model, "predict_proba"),
+            linear=hasattr(self.model, "predict_then_learn_both"),
+        )
 
     def pipeline(self) -> Pipeline:
         """How rows have been encoded and scaled so far."""
@@ -84,6 +134,7 @@ class Run:
         """How the run has gone, with `more` for its settings."""
         skipped = self.stream.skipped
         more = {
+            "task": self.task,
             "scale": None if self.scaler is None else self.scaler.kind,
             "permute": self._permute,
             "rows": self._rows,
@@ -93,7 +144,7 @@ class Run:
             "resumed_at": self.resumed_at,
             **more,
         }
-        return Record(settings_of(self.model, **more), self.recorder.curve())
+        return Record(settings_of(self.model, **more), self.recorder.curve(), self.results)
 
     # ---- rows -------------------------------------------------------------------------------------------------------
 
@@ -117,7 +168,10 @@ class Run:
             yield whole.take(order[at : at + self.stream.block])
 
     def _row_and_label(self, block: Block) -> tuple[Any, npt.NDArray[Any]]:
-        assert block.y is not None and self.classes is not None
+        assert block.y is not None
+        if self.task == REGRESSION:
+            return self._scaled(block), self._numbers(block)
+        assert self.classes is not None
         known = np.isin(block.y, self.classes) if self.stream.classes is None else np.True_  # else it was checked there
         if not known.all():
             new, shown = block.y[np.argmin(known)], ", ".join(map(plain_label, self.classes))
@@ -128,13 +182,26 @@ class Run:
                 file=block.file,
                 line=block.line,
             )
-        if self.scaler is None:
-            return block.X, block.y
-        return self.scaler.transform_then_learn(ready(block, self.scaler)), block.y
+        return self._scaled(block), block.y
+
+    def _scaled(self, block: Block) -> Any:
+        X = block.X if self.scaler is None else self.scaler.transform_then_learn(ready(block, self.scaler))
+        self.reservoir.update(X)
+        return X
+
+    def _numbers(self, block: Block) -> npt.NDArray[np.float64]:
+        assert block.y is not None
+        if block.y.dtype.kind not in "iuf":
+            raise StreamError(
+                "labels that are numbers, for task='regression'",
+                f"{plain_label(block.y[0])!r}",
+                file=block.file,
+                line=block.line,
+            )
+        return block.y.astype(np.float64)
 
     def _found(self, first: Block) -> npt.NDArray[Any]:
-        if first.y is None:
-            raise ValueError("the stream has no labels, and learning needs them: give label=.")
+        assert first.y is not None
         found = np.unique(first.y)
         if len(found) < 2:
             raise StreamError(
@@ -146,7 +213,7 @@ class Run:
 
     def _check_classes(self) -> None:
         assert self.classes is not None
-        if len(self.classes) > 2 and not self.model._multiclass:
+        if len(self.classes) > 2 and not learners.is_multiclass(self.model):
             shown = ", ".join(map(plain_label, self.classes[:5])) + (" ..." if len(self.classes) > 5 else "")
             raise ValueError(
                 f"{type(self.model).__name__} supports only two classes, but there are {len(self.classes)}: {shown}; "

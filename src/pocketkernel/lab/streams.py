@@ -29,16 +29,8 @@ def rings(
         Rings, at least 2; each has about the same number of rows.
     scatter : float, default=0.15
         Standard deviation of the radius. Rings are 1 apart.
-    noise : float, default=0.05
-        Share of flipped labels, from 0 to 1.
-    seed : int, default=0
-        Seed of rows and flips.
-
-    Returns
-    -------
-    X : array of shape (rows, features)
-    y : array of shape (rows,)
-        Labels -1 and 1.
+    noise, seed
+        As in `pocketkernel.stream.known_kernel`, whose X and y these are like.
 
     Examples
     --------
@@ -70,19 +62,11 @@ def xor_with_drift(
     rows : int
         Length of the stream.
     features : int, default=2
-        Numbers per row, at least 2; all but the first two say nothing.
+        Numbers per row, at least 2; only the first two determine the label.
     period : float, default=20000
         Rows that a full turn takes; infinity for no drift.
-    noise : float, default=0.05
-        Share of flipped labels, from 0 to 1.
-    seed : int, default=0
-        Seed of rows and flips.
-
-    Returns
-    -------
-    X : array of shape (rows, features)
-    y : array of shape (rows,)
-        Labels -1 and 1.
+    noise, seed
+        As in `pocketkernel.stream.known_kernel`, whose X and y these are like.
 
     Examples
     --------

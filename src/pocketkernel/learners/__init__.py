@@ -7,11 +7,17 @@ import reprlib
 from typing import Any
 
 from pocketkernel.learners._base import OnlineKernelClassifier as OnlineKernelClassifier
+from pocketkernel.learners._embedding import blank as blank
+from pocketkernel.learners._embedding import budget_name as budget_name
 from pocketkernel.learners._embedding import contents_of as contents_of
 from pocketkernel.learners._embedding import core_of as core_of
+from pocketkernel.learners._embedding import is_multiclass as is_multiclass
+from pocketkernel.learners._embedding import loss_name as loss_name
 from pocketkernel.learners._embedding import raw_scores as raw_scores
 from pocketkernel.learners._embedding import recipe_of as recipe_of
 from pocketkernel.learners._embedding import room_for_scores as room_for_scores
+from pocketkernel.learners._embedding import with_core as with_core
+from pocketkernel.learners._embedding import written as written
 from pocketkernel.learners._labels import check_labels as check_labels
 from pocketkernel.learners._labels import is_sequence_of_labels as is_sequence_of_labels
 from pocketkernel.learners._learner import OnlineLearner as OnlineLearner
@@ -25,9 +31,19 @@ from pocketkernel.learners.multiclass_m_omd_s import MulticlassMOMDS
 from pocketkernel.learners.pocket_classifier import PocketClassifier
 from pocketkernel.learners.pocket_regressor import PocketRegressor
 from pocketkernel.learners.raker import Raker
+from pocketkernel.learners.shared_m_omd_h import SharedMOMDH
 from pocketkernel.model_file import Contents, ModelFileError
 
-__all__ = ["MOMDH", "MOMDS", "LKMBooks", "MulticlassMOMDS", "PocketClassifier", "PocketRegressor", "Raker"]
+__all__ = [
+    "MOMDH",
+    "MOMDS",
+    "LKMBooks",
+    "MulticlassMOMDS",
+    "PocketClassifier",
+    "PocketRegressor",
+    "Raker",
+    "SharedMOMDH",
+]
 
 
 def restored(contents: Contents) -> tuple[OnlineLearner, dict[str, Any]]:

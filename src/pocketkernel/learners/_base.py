@@ -172,26 +172,29 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         return np.array(self._fitted().coefficients(kernel))
 
     def certificate(self, delta: float = 0.05) -> Certificate:
-        """The counters of the learner, and the bound on its regret that they prove; reads no rows.
+        """The counters of the learner and what they prove: its rate of mistakes and its regret. Reads no rows.
 
-        The regret is the sum of the learner's losses minus that of the best function of one kernel with norm at most U,
-        in hindsight. The certificate has the theorem, the bound with its terms, which conditions of the theorem fail,
-        and what the learner cannot know.
+        Every classifier has intervals for its rate of mistakes, over all rows and over the latest, which hold at all
+        times at once (`mistake_rate`, `recent_mistake_rate`). Some have a bound on the regret, which is the sum of the
+        learner's losses minus that of the best competitor in hindsight: its terms, what it assumes, and what the
+        learner cannot know.
 
         Parameters
         ----------
         delta : float, default=0.05
-            Probability that the bound fails, between 0 and 1; not used for a bound in expectation.
+            Probability that an interval fails, or that the bound does, between 0 and 1; a bound in expectation does not
+            use it.
 
         Examples
         --------
         >>> from pocketkernel import MOMDS
         >>> from pocketkernel.stream import known_kernel
-        >>> model = MOMDS(norm_bound=1.0, step=2.0, random_state=0).fit(*known_kernel(20_000))
+        >>> model = MOMDS(random_state=0).fit(*known_kernel(20_000))
         >>> proved = model.certificate()
-        >>> proved.theorem, proved.informative
-        ('Theorem 3 of Li & Liao (2024), after the run', True)
-        >>> proved.value < proved.cumulative_loss
+        >>> proved.mistake_rate.low < proved.mistakes / 20_000 < proved.mistake_rate.high
+        True
+        >>> dual = proved.guarantee.dual
+        >>> dual.least_loss(2.0) > dual.anyway(2.0)  # no function of norm 2 has a smaller loss
         True
         """
         if not 0 < delta < 1:
@@ -206,11 +209,13 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
             cumulative_loss=float(done.cumulative_loss),
             delta=delta,
             guarantee=self._guarantee(done, delta),
+            rounds_before=int(done.rounds_before),
+            mistakes_before=int(done.mistakes_before),
         )
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         """What is proved about the regret, from `diagnostics_`; a learner with a theorem overrides this."""
-        return Guarantee(None, f"No theorem of the paper covers {type(self).__name__}: these are counts only.")
+        return Guarantee(None, f"No bound on the regret of {type(self).__name__} is proved.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,8 +1,13 @@
-"""What adapters to other libraries, and the laboratory, need of a learner beside its public methods."""
+"""What adapters, the command line and the laboratory need of a learner besides its public methods."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+
 from pocketkernel import _core
+from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._learner import OnlineLearner, Scores
 from pocketkernel.learners._recipe import Recipe
 from pocketkernel.model_file import Contents
@@ -31,3 +36,44 @@ def room_for_scores(learner: OnlineLearner, rows: int) -> Scores:
 def contents_of(learner: OnlineLearner, extra: dict[str, Any] | None = None) -> Contents:
     """What a model file of the learner holds, for those who add to it; `extra` is the JSON of an adapter."""
     return learner._contents(extra or {})
+
+
+def budget_name(learner: OnlineLearner | type[OnlineLearner]) -> str:
+    """The parameter that sets the budget: "budget" (stored rows) or "features" (random frequencies)."""
+    return learner._budget_name
+
+
+def loss_name(learner: OnlineLearner) -> str:
+    """The learner's loss, whether it is a parameter or fixed."""
+    return str(learner._loss_name())
+
+
+def is_multiclass(learner: OnlineKernelClassifier) -> bool:
+    """Whether the learner supports more than two classes."""
+    return learner._multiclass
+
+
+def blank(learner: OnlineLearner, features: int | Sequence[str], targets: Any) -> OnlineLearner:
+    """A copy of the learner that has learned nothing, for rows of these columns and for such targets.
+
+    `targets` are all labels of a classifier; of a regressor, targets of one row.
+    """
+    model: OnlineLearner = clone(learner)
+    count = features if isinstance(features, int) else len(features)
+    classes = targets if isinstance(learner, OnlineKernelClassifier) else None
+    model._begin(np.zeros((1, count)), np.asarray(targets), classes, restart=False)
+    model.n_features_in_ = count
+    if not isinstance(features, int):
+        model.feature_names_in_ = np.array([str(name) for name in features], dtype=object)
+    return model
+
+
+def with_core(learner: OnlineLearner, core: Any) -> None:
+    """Let a learner use another object in the place of its compiled learner."""
+    learner._core = core
+    learner._tell_labels()
+
+
+def written(learner: OnlineLearner, contents: Contents, state: bytes) -> OnlineLearner:
+    """A learner like the one with these contents, in another state."""
+    return type(learner)._restored(Contents(contents.model, state))[0]

@@ -54,20 +54,29 @@ class OnlineLearner(Parameters):
     def _room_for_scores(self, rows: int) -> Scores:
         raise NotImplementedError
 
+    def _decision(self, scores: Scores) -> Scores:
+        """The core's scores as callers get them."""
+        return scores
+
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def _feed(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool) -> Scores:
+    def _feed(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, linear: list[Scores] | None = None
+    ) -> Scores:
+        """Score and learn every row. A list `linear` receives the scores of the learner's linear part."""
         with alone(self):
             before = self.__dict__.copy()
             try:
-                return self._feed_alone(X, y, classes, sample_weight, restart)
+                return self._feed_alone(X, y, classes, sample_weight, restart=restart, linear=linear)
             except BaseException:
                 for name in self.__dict__.keys() - before.keys():
                     del self.__dict__[name]
                 self.__dict__.update(before)
                 raise
 
-    def _feed_alone(self, X: Any, y: Any, classes: Any, sample_weight: Any, restart: bool) -> Scores:
+    def _feed_alone(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, linear: list[Scores] | None
+    ) -> Scores:
         if restart:
             self.__dict__.pop("_core", None)
         begin = "_core" not in self.__dict__
@@ -83,7 +92,10 @@ class OnlineLearner(Parameters):
         elif classes is not None:
             self._check_same(classes)
         scores = self._room_for_scores(X.shape[0])
-        self._call(X, scores, self._coded(y), weights)
+        parts = None if linear is None else np.empty_like(scores)
+        self._call(X, scores, self._coded(y), weights, parts)
+        if linear is not None and parts is not None:
+            linear.append(parts)
         if restart:
             self._core.forget_lags()  # rows that are predicted after a fit need not follow it
         return scores
@@ -117,7 +129,14 @@ class OnlineLearner(Parameters):
         mine = self.__dict__
         return "_core" in mine and type(X) is np.ndarray and X.ndim == 2 and "feature_names_in_" not in mine
 
-    def _call(self, X: Any, scores: Scores, y: Array | None = None, weights: Array | None = None) -> None:
+    def _call(
+        self,
+        X: Any,
+        scores: Scores,
+        y: Array | None = None,
+        weights: Array | None = None,
+        linear: Scores | None = None,
+    ) -> None:
         """Run a block through the core: learn if there are labels, else only score."""
         core = self._core
         if isinstance(X, CsrRows):
@@ -128,7 +147,7 @@ class OnlineLearner(Parameters):
         if y is None:
             status = score(scores, thread_count(self.n_jobs, X.shape[0] * core.nbytes))
         else:
-            status = learn(y, weights, scores)
+            status = learn(y, weights, scores, linear)
         if status == 0:
             return
         if status == _core.UNSUITED:
@@ -165,8 +184,9 @@ class OnlineLearner(Parameters):
         """Counters of the learner.
 
         rounds, mistakes, cumulative_loss; additions, proxies, removals (over all kernels); archived, overflowed
-        (M-OMD-H); and one number per kernel: alignment_proxy (M-OMD-H), norms, stored, and the counts again as
-        kernel_additions, kernel_proxies, kernel_removals.
+        (M-OMD-H); rounds_before, mistakes_before (up to the last power of two but one); and one number per kernel:
+        alignment_proxy (M-OMD-H), norms, stored, and the counts again as kernel_additions, kernel_proxies,
+        kernel_removals.
         """
         core = self._fitted()
         report = core.report()

@@ -1,7 +1,9 @@
-"""What PocketClassifier and PocketRegressor share: kernels, and how memory chooses them."""
+"""What PocketClassifier and PocketRegressor share: kernels, how memory chooses them, and the linear part."""
+
+from typing import Any
 
 from pocketkernel.kernels import Kernel, Linear, gaussians
-from pocketkernel.learners._parameters import Parameters
+from pocketkernel.learners._learner import OnlineLearner, Scores
 from pocketkernel.learners._recipe import Recipe
 
 WIDTHS = gaussians([4.0, 2.0, 1.0, 0.5, 0.25, 0.125])
@@ -11,11 +13,15 @@ ROOM = ((512, WIDTHS), (256, WIDTHS[1:5]), (128, WIDTHS[1:4]), (32, WIDTHS[2:4])
 """Which of them, by how many frequencies there is room for: the more, the more."""
 
 
-class Pocket(Parameters):
+class Pocket(OnlineLearner):
     """A learner whose memory decides everything."""
 
     _budget_name = "features"
     _smallest_budget = 0
+
+    def _core_reads(self, y: Any) -> bool:
+        """Whether the core takes targets as they are."""
+        return False
 
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
         """Choose the widths that there is room for, then the largest number of frequencies."""
@@ -26,6 +32,30 @@ class Pocket(Parameters):
                 break
         if len(recipe.kernels) > 1 or self._try_budget(recipe, 0) > memory:
             super()._fit_into(recipe, memory)
+
+    def predict_then_learn_both(self, X: Any, y: Any, classes: Any = None) -> tuple[Scores, Scores]:
+        """As `predict_then_learn`, and beside each score that of the linear part alone.
+
+        The linear part is one of the experts that are mixed, so its scores cost nothing. They show what the kernels
+        bring on a stream. What is learned is the same to the last bit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pocketkernel import PocketClassifier
+        >>> X = np.random.default_rng(0).uniform(-1, 1, (4000, 2))
+        >>> y = np.hypot(*X.T) < 0.8  # a disc: no linear model tells inside from outside
+        >>> scores, linear = PocketClassifier(random_state=0).predict_then_learn_both(X, y)
+        >>> [bool(((part >= 0) == y).mean() > 0.8) for part in (scores, linear)]
+        [True, False]
+        """
+        if classes is None and self._takes_as_it_is(X) and self._core_reads(y):
+            scores, parts = self._room_for_scores(len(X)), self._room_for_scores(len(X))
+            if self._core.learn_dense(X, y, None, scores, parts) == 0:
+                return scores, parts
+        linear: list[Scores] = []
+        scores = self._feed(X, y, classes, None, restart=False, linear=linear)
+        return self._decision(scores), self._decision(linear[0])
 
     def _kernels_for(self, recipe: Recipe, widths: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
         return (Linear(), *widths)

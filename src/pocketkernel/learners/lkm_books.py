@@ -107,6 +107,5 @@ class LKMBooks(OnlineKernelClassifier):
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         return Guarantee(
             None,
-            "No theorem of the paper covers LKMBooks: these are counts only. Li & Liao (2022) bound its expected "
-            "regret; that bound is not computed here.",
+            "Li & Liao (2022) bound the expected regret of LKMBooks; that bound is not computed here.",
         )

@@ -4,14 +4,12 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-import numpy as np
 from sklearn.utils import Bunch
 
-from pocketkernel.certificate import Condition, Guarantee
-from pocketkernel.certificate.certificate import ROUNDING, WEIGHTS, guarantee_of
-from pocketkernel.certificate.m_omd_h import theorem_1_afterwards
+from pocketkernel.certificate import Bound, Guarantee, theorem_1_afterwards
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier
+from pocketkernel.learners._hinge import hinge_guarantee
 
 
 class MOMDH(OnlineKernelClassifier):
@@ -38,8 +36,9 @@ class MOMDH(OnlineKernelClassifier):
         Number of rounds for which the archive of past reservoir members is sized: it has room for
         M (1 + ceil(ln(horizon))) examples. More rounds are possible; members that no longer fit are counted as
         overflowed.
-    removal : {"half", "restart", "oldest"}, default="half"
-        What is removed from a full buffer: its newer half, everything, or only the oldest example.
+    removal : {"half", "restart", "oldest", "eager"}, default="half"
+        What is removed from a full buffer before the next example enters: its newer half, everything, or only the
+        oldest example. "eager" removes the newer half as soon as the buffer is full.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
     storage : {None, "float16", "bfloat16"}, default=None
@@ -113,43 +112,25 @@ class MOMDH(OnlineKernelClassifier):
         self.random_state = random_state
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        made, i = self._recipe, int(np.argmax(self.kernel_weights_))
+        return hinge_guarantee(
+            self._recipe, done, "Theorem 1 of Li & Liao (2024), after the run", partial(self._bound, done)
+        )
+
+    def _bound(self, done: Bunch, i: int) -> Bound:
+        """What the proof implies for kernel i."""
+        made = self._recipe
         added, removed = int(done.kernel_additions[i]), int(done.kernel_removals[i])
         # A round that adds to a buffer with free space did not begin with a full buffer.
         never_full = removed == 0 and int(done.stored[i]) < made.budget
-        full = 0 if never_full else int(done.rounds) - (added - removed)
-        bound = partial(
-            theorem_1_afterwards,
+        return theorem_1_afterwards(
             float(done.cumulative_loss),
             errors=float(done.alignment_proxy[i]),
             removals=removed,
-            full_rounds=full,
+            full_rounds=0 if never_full else int(done.rounds) - (added - removed),
             rows=int(done.rounds),
             kernels=len(made.kernels),
             budget=made.budget,
             norm_bound=made.norm_bound,
             step=made.step,
+            eager=made.removal == "eager",
         )
-        conditions = (
-            Condition("U > 1", f"U = {made.norm_bound:g}", made.norm_bound > 1),
-            Condition("M > 1", f"M = {made.reservoir}", made.reservoir > 1),
-            Condition("archive not overflowed", f"overflowed = {done.overflowed}", int(done.overflowed) == 0),
-        )
-        theorem = "Theorem 1 of Li & Liao (2024), after the run"
-        against = (
-            f"The regret is relative to every function of norm at most U = {made.norm_bound:.4g} of "
-            f"{made.kernels[i]!r}, the kernel with the largest weight. The theorem is about the expectation over the "
-            "learner's random draws, so one run gives an estimate of the bound, not a bound with a confidence level; "
-            "delta is not used."
-        )
-        unknown = (
-            "the alignment of the kernel: the sum of its squared gradient errors is used instead",
-            "the loss of the best function: the learner's own loss is used instead",
-            f"rounds that began with a full buffer: at most {full:,}",
-            "which kernel was chosen in advance: the one with the largest weight was chosen after the run",
-            WEIGHTS,
-            ROUNDING,
-        )
-        if not all(condition.met for condition in conditions):
-            return Guarantee(theorem, against, None, conditions, unknown)
-        return guarantee_of(bound, conditions, theorem=theorem, against=against, unknown=unknown)

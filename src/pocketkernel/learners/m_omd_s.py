@@ -1,16 +1,14 @@
 """M-OMD-S: smooth losses, one buffer shared by all kernels."""
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from sklearn.utils import Bunch
 
-from pocketkernel.certificate.certificate import ROUNDING, STOPPING, WEIGHTS, Guarantee, guarantee_of
-from pocketkernel.certificate.m_omd_s import SmoothRun, theorem_3_afterwards, theorem_3_conditions, theorem_3_delta
+from pocketkernel.certificate import Guarantee
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier
-from pocketkernel.losses import LOSSES
+from pocketkernel.learners._dual import dual_guarantee
 
 
 class MOMDS(OnlineKernelClassifier):
@@ -34,8 +32,9 @@ class MOMDS(OnlineKernelClassifier):
         U, the largest RKHS norm of a hypothesis, positive; None means sqrt(B).
     loss : {"logistic", "smooth_hinge"}, default="logistic"
         A loss with |l'| <= G1 and |l'| <= G2 l.
-    removal : {"half", "restart", "oldest"}, default="half"
-        What is removed from a full buffer: its older half, everything, or only the oldest example.
+    removal : {"half", "restart", "oldest", "eager"}, default="half"
+        What is removed from a full buffer before the next example enters: its older half, everything, or only the
+        oldest example. "eager" removes the older half as soon as the buffer is full.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
     storage : {None, "float16", "bfloat16"}, default=None
@@ -107,33 +106,4 @@ class MOMDS(OnlineKernelClassifier):
         self.random_state = random_state
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        made, loss = self._recipe, LOSSES[self._recipe.loss]
-        rows, constants = max(int(done.rounds), 1), {"G1": loss.G1, "G2": loss.G2}
-        setting: dict[str, Any] = {"rows": rows, "kernels": len(made.kernels), "budget": made.budget} | constants
-        shared = theorem_3_delta(delta, rows=rows, norm_bound=made.norm_bound, G1=constants["G1"] or 1.0)
-        own = float(done.cumulative_loss)
-        run = SmoothRun(own, U=made.norm_bound, delta=shared, **setting)
-        return guarantee_of(
-            partial(
-                theorem_3_afterwards,
-                own,
-                removals=int(done.removals),
-                failure=delta,
-                norm_bound=made.norm_bound,
-                step=made.step,
-                **setting,
-            ),
-            theorem_3_conditions(run, made.step),
-            theorem="Theorem 3 of Li & Liao (2024), after the run",
-            against=(
-                f"The regret is relative to every function of norm at most U = {made.norm_bound:.4g} of any kernel. "
-                "The bound uses the learner's own loss and removals, as an inequality inside the proof does; it needs "
-                "none of the theorem's conditions on B and U."
-            ),
-            unknown=(
-                "the loss of the best function, on which the theorem's bound depends: the own loss is used instead",
-                WEIGHTS,
-                ROUNDING,
-                STOPPING,
-            ),
-        )
+        return dual_guarantee(self._recipe, done, self._fitted().evidence(), delta)

@@ -8,6 +8,7 @@ from sklearn.utils import Bunch
 from pocketkernel.certificate import Guarantee
 from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier
+from pocketkernel.learners._dual import dual_guarantee
 
 
 class MulticlassMOMDS(OnlineKernelClassifier):
@@ -29,8 +30,9 @@ class MulticlassMOMDS(OnlineKernelClassifier):
         c of the step size lambda = c U / sqrt(B), positive. The paper tries 2, 1 and 0.5.
     norm_bound : float, default=None
         U, the largest RKHS norm of a hypothesis, positive; None means sqrt(B).
-    removal : {"half", "restart", "oldest"}, default="half"
-        What is removed from a full buffer: its older half, everything, or only the oldest example.
+    removal : {"half", "restart", "oldest", "eager"}, default="half"
+        What is removed from a full buffer before the next example enters: its older half, everything, or only the
+        oldest example. "eager" removes the older half as soon as the buffer is full.
     dtype : {"float32", "float64"}, default="float32"
         Precision of stored rows and of arithmetic.
     storage : {None, "float16", "bfloat16"}, default=None
@@ -98,8 +100,5 @@ class MulticlassMOMDS(OnlineKernelClassifier):
         self.random_state = random_state
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        return Guarantee(
-            None,
-            "Theorem 3 of the paper is about real functions and two classes. It is not proved for functions into R^C: "
-            "these are counts only.",
-        )
+        recipe = self._recipe
+        return dual_guarantee(recipe, done, self._fitted().evidence(), delta, functions=recipe.classes)

@@ -166,14 +166,19 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
         number of rows; even while the stream changes. (Exactly so for coverages 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99;
         others are interpolated.) The width of an interval depends on how large errors have been of late, not on x.
         """
+        answers = self.predict(X)
+        return np.sort(answers[..., None] + self.margins(coverage), axis=-1)
+
+    def margins(self, coverage: float = 0.9) -> Scores:
+        """What to add to an answer to get the bounds of its interval, of shape (2,), or (m, 2).
+
+        They are the same for all rows until the next one is learned: see `predict_interval`.
+        """
         share = number("coverage", coverage)
         if not 0.01 <= share <= 0.999:
             raise ValueError(f"coverage={coverage!r} is out of range: use a share from 0.01 to 0.999.")
-        answers = self.predict(X)
-        below, above = np.reshape(self._core.margins(share), (-1, 2)).T
-        if answers.ndim == 1:
-            below, above = below[0], above[0]
-        return np.sort(np.stack([answers - below, answers + above], axis=-1), axis=-1)
+        margins = np.reshape(self._fitted().margins(share), (-1, 2)) * [-1.0, 1.0]
+        return margins[0] if self.n_outputs_ == 1 else margins
 
     @property
     def column_relevance_(self) -> npt.NDArray[np.float64]:
@@ -196,6 +201,9 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
 
     def _coded(self, y: Array) -> Array:
         return y
+
+    def _core_reads(self, y: Any) -> bool:
+        return type(y) is np.ndarray
 
     def _unknown(self, y: Array, row: int, column: int, sentence: str) -> ValueError:
         found = y[row] if y.ndim == 1 else y[row, column]

@@ -96,6 +96,5 @@ class Raker(RandomFrequencies, OnlineKernelClassifier):
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         return Guarantee(
             None,
-            "No theorem of the paper covers Raker: these are counts only. Shen, Chen & Giannakis (2019) bound its "
-            "regret; that bound is not computed here.",
+            "Shen, Chen & Giannakis (2019) bound the regret of Raker; that bound is not computed here.",
         )

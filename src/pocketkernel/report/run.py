@@ -3,19 +3,32 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from pocketkernel.certificate import meaning, mistake_rate, recent_mistake_rate
 from pocketkernel.evaluate.curve import Curve
 from pocketkernel.evaluate.record import Record
+from pocketkernel.report import results as measures
 from pocketkernel.report.axes import written
 from pocketkernel.report.charts import Chart, Series
-from pocketkernel.report.page import Tile, write_page
+from pocketkernel.report.page import Part, Step, Tile, write_page
+from pocketkernel.report.pieces import Bars
 from pocketkernel.report.tables import Column, Table
 
 MOST_POINTS = 600
 """Of a line: more than a picture has dots from left to right."""
+
+UNSHOWN = ("command", "learner", "class", "fingerprint", "schema")
+"""Settings that a page shows elsewhere, or that only programs read."""
+
+FEW_POINTS = 8
+"""A curve of fewer says little: the kernel weights at its end are shown instead."""
+
+DELTA = 0.05
+"""Probability that an interval for the rate of mistakes fails."""
 
 COLUMNS = {
     "mistakes %": Column("mistakes %", digits=2),
@@ -28,8 +41,10 @@ COLUMNS = {
 """Results of a run, and how they are written."""
 
 
-def write_report(path: str | os.PathLike[str], record: Record, *, title: str = "Report") -> None:
-    """Write a page about a run. Needs jinja2.
+def write_report(
+    path: str | os.PathLike[str], record: Record, *, title: str = "Report", next_steps: Sequence[Step] = ()
+) -> None:
+    """Write a page about a run.
 
     Parameters
     ----------
@@ -39,23 +54,39 @@ def write_report(path: str | os.PathLike[str], record: Record, *, title: str = "
         The run.
     title : str, default="Report"
         Of the page.
+    next_steps : list of Step, default=()
+        What the reader may do next.
 
     Examples
     --------
     >>> write_report("report.html", Record.read("run"), title="Digits")  # doctest: +SKIP
     """
-    settings = record.settings
-    flat = [[key, value] for key, value in flat_settings(settings).items() if key not in ("command", "learner")]
-    found = results_of(record)
-    columns = [column for name, column in COLUMNS.items() if found.get(name) is not None]
-    row = [name_of(record), found.get("rows", 0), *(found[column.name] for column in columns)]
+    settings, results, name = record.settings, record.results, name_of(record)
+    flat = [[key, value] for key, value in flat_settings(settings).items() if key not in UNSHOWN]
+    charts: dict[str, Sequence[Chart | Part]] = {**charts_of(record)}
+    tiles = tiles_of([record], name) if len(record.curve) else []
+    if results:
+        # Those of the pass itself are finer than the curve, and have baselines; memory is a headline number.
+        charts |= measures.parts_of(results, name) | {"loss": []}
+        if 0 < len(record.curve) < FEW_POINTS and record.curve.kernels:
+            weights = zip(record.curve.kernels, record.curve.weights[-1].tolist(), strict=True)
+            charts["kernels"] = [Bars("Kernel weights at the end", list(weights))]
+        tiles = [*measures.tiles_of(results), *(tile for tile in tiles if tile.name in ("rows", "bytes"))]
+        table = measures.baseline_table(results, name)
+    else:
+        found = results_of(record)
+        columns = [column for column in COLUMNS.values() if found.get(column.name) is not None]
+        row = [name, found.get("rows", 0), *(found[column.name] for column in columns)]
+        table = Table("", [Column("learner"), Column("rows"), *columns], [row])
     write_page(
         path,
         title=title,
         lead=" · ".join(filter(None, [str(settings.get("source") or ""), str(settings.get("when") or "")[:10]])),
-        tiles=tiles_of([record], name_of(record)) if len(record.curve) else (),
-        tables=[Table("", [Column("learner"), Column("rows"), *columns], [row])],
-        charts=charts_of(record),
+        tiles=tiles,
+        warnings=results.get("warnings", ()),
+        tables=[table, *([] if results.get("task") == "regression" else intervals_of(record.curve))],
+        charts=charts,
+        next_steps=next_steps,
         settings=[Table("", ["setting", "value"], flat)] if flat else [],
         commands=[str(settings.get("command") or "")],
         versions=versions_of(record),
@@ -130,6 +161,22 @@ def flat_settings(settings: dict[str, Any], before: str = "") -> dict[str, str]:
     return flat
 
 
+def intervals_of(curve: Curve) -> list[Table]:
+    """What the counts prove about the rate of mistakes, since the start and since a restart. Empty without a point."""
+    if not len(curve):
+        return []
+    rows, mistakes = int(curve.rows[-1]), int(curve.mistakes[-1])
+    found = {"all": mistake_rate(mistakes, rows, DELTA)}
+    # The restart is at the first point from a power of two on: no result has a say in that.
+    start = int(np.searchsorted(curve.rows, 2 ** max(rows.bit_length() - 2, 0)))
+    if start < len(curve) - 1:
+        before = {"mistakes_before": int(curve.mistakes[start]), "rounds_before": int(curve.rows[start])}
+        found["latest"] = recent_mistake_rate(mistakes, rows, **before, delta=DELTA)
+    lines = [[name, one.rounds, *(100 * part for part in (one.rate, one.low, one.high))] for name, one in found.items()]
+    columns = [Column("mistakes, %", digits=2), Column("at least", digits=2), Column("at most", digits=2)]
+    return [Table("What is proved about mistakes", [Column("rows"), Column("count"), *columns], lines, meaning(DELTA))]
+
+
 # ---- charts ---------------------------------------------------------------------------------------------------------
 
 
@@ -149,8 +196,15 @@ def charts_of(record: Record, window: int | None = None) -> dict[str, list[Chart
         return Chart(title, [series], "rows", label, note, y_unit=unit, markers=False)
 
     recent = f"Share of wrong predictions in the latest {window:,} rows."
+    proved = [mistake_rate(int(m), int(t), DELTA) for m, t in zip(curve.mistakes[at], curve.rows[at], strict=True)]
+    ends = [
+        Series("at least, 95 %", curve.rows[at], [one.low for one in proved], reference=True),
+        Series("at most, 95 %", curve.rows[at], [one.high for one in proved], reference=True),
+    ]
+    note = "Share of wrong predictions since the start, and its interval, which holds at all times at once."
+    rate = line("Mistake rate", curve.mistake_rate, "mistakes", note, "percent")
     mistakes = [
-        line("Mistake rate", curve.mistake_rate, "mistakes", "Share of wrong predictions since the start.", "percent"),
+        replace(rate, series=[*rate.series, *ends]),
         line("Recent mistake rate", curve.window_mistake_rate(window), "mistakes", recent, "percent"),
     ]
     buffer = []

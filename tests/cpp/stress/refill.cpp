@@ -1,8 +1,8 @@
 // Rows that another thread refills while the core reads them: `refill [seconds]`, under sanitizers.
 //
 // Every learner checks, learns and scores the same arrays, dense and CSR, in both precisions, while a thread writes
-// rubbish into them: numbers that are none, columns and row limits that lead anywhere. What comes out is rubbish too;
-// it must come out of memory that belongs to the rows. The data race is the purpose. Arrays are allocated exactly, so
+// garbage into them: values that are not finite, columns and row limits out of range. The results are garbage too, but
+// no read may leave the memory of the rows. The data race is intended. Arrays are allocated exactly, so
 // that a byte beyond them is noticed.
 #include <atomic>
 #include <chrono>
@@ -100,6 +100,7 @@ constexpr Learner learners[] = {
     {"m_omd_s", 2, pk::Storage::float16},
     {"m_omd_s", 2, pk::Storage::bfloat16},
     {"m_omd_h", 2, pk::Storage::full},
+    {"shared_m_omd_h", 2, pk::Storage::full},
     {"lkm_books", 2, pk::Storage::full},
     {"raker", 2, pk::Storage::full},
     {"multiclass_m_omd_s", 3, pk::Storage::full},
@@ -141,10 +142,10 @@ void run(const Table& table, const Learner& learner, const Arrays<U>& arrays, do
     const pk::Config config = config_of(learner);
     std::size_t bytes = 0, state_bytes = 0;
     pk::Status status = pk::Status::ok;
-    if (!table.size(learner.name, config, bytes, state_bytes, status) || status != pk::Status::ok) std::abort();
+    if (!table.size(learner.name, config, false, bytes, state_bytes, status) || status != pk::Status::ok) std::abort();
     void* block = std::aligned_alloc(64, bytes);
     Engine* engine = nullptr;
-    if (!table.make(learner.name, config, block, bytes, engine, status) || status != pk::Status::ok) std::abort();
+    if (!table.make(learner.name, config, false, block, bytes, engine, status) || status != pk::Status::ok) std::abort();
     const std::unique_ptr<double[]> scores(new double[count * config.kernel_count * learner.classes]);
     std::unique_ptr<std::int32_t[]> labels(new std::int32_t[count]);
     std::unique_ptr<double[]> weights(new double[count]), targets(new double[count * learner.classes]);

@@ -12,12 +12,12 @@ paper's Lemma 1 and Theorems 1 and 2 have B.
 Everywhere the competitor and its kernel are fixed before the learner draws its first random number, and no kernel has
 kappa(x, x) above 1. Constants that a statement hides in O(.), or that its proof drops as "lower order", are kept here,
 so that a value is a bound and not only its order; `printed` is the paper's own number where it gives one.
-What the proofs say of a run that is over is in `pocketkernel.certificate`, which live models use.
+What live models prove about themselves is in `pocketkernel.certificate`.
 """
 
 from pocketkernel.lab.bounds.lower import theorem_4
 from pocketkernel.lab.bounds.m_omd_h import lemma_1, surrogate_alignment, theorem_1, theorem_2
-from pocketkernel.lab.bounds.m_omd_s import lemma_2, theorem_3, theorem_5
+from pocketkernel.lab.bounds.m_omd_s import lemma_2, theorem_3, theorem_3_afterwards, theorem_3_delta, theorem_5
 
 __all__ = [
     "lemma_1",
@@ -26,6 +26,8 @@ __all__ = [
     "theorem_1",
     "theorem_2",
     "theorem_3",
+    "theorem_3_afterwards",
+    "theorem_3_delta",
     "theorem_4",
     "theorem_5",
 ]

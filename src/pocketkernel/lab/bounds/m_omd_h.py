@@ -61,6 +61,7 @@ def theorem_1(
     reservoir: int = 10,
     full_rounds: float | None = None,
     k1: float = 1.0,
+    eager: bool = False,
 ) -> Bound:
     """Most regret of M-OMD-H, in expectation: sqrt(U L ln K) + U sqrt(B) + U A ln(T) / sqrt(B), with its constants.
 
@@ -91,6 +92,8 @@ def theorem_1(
         which is all that is known before a run.
     k1 : float, default=1.0
         Least kappa(x, x).
+    eager : bool, default=False
+        Whether a buffer is halved as soon as it is full (`removal="eager"`), so that no step meets a full one.
 
     Examples
     --------
@@ -101,7 +104,8 @@ def theorem_1(
     >>> sorted(bound.terms)
     ['expert advice', 'full buffer', 'merging', 'removals', 'start', 'steps']
     """
-    run = HingeRun(loss, rows, kernels, budget, norm_bound, step, rows if full_rounds is None else full_rounds)
+    full = rows if full_rounds is None else full_rounds
+    run = HingeRun(loss, rows, kernels, budget, norm_bound, step, full, eager)
     conditions = check(*_removal_conditions(alignment, rows, budget, reservoir, k1), *run.conditions())
     errors = surrogate_alignment(alignment, rows=rows, reservoir=reservoir)
     removals = _removals(errors, budget, k1)
@@ -122,11 +126,13 @@ def theorem_2(
     reservoir: int = 10,
     full_rounds: float | None = None,
     k1: float = 1.0,
+    eager: bool = False,
 ) -> Bound:
-    """Most regret of M-OMD-H if its removals do little harm: sqrt(L ln K) + U A ln(T) / B + U sqrt(A ln T).
+    """Most regret of M-OMD-H if its removals do little harm: sqrt(U L ln K) + U A ln(T) / B + U sqrt(A ln T).
 
-    As Theorem 1, but that removals move f' away from the competitor by Lambda = xi U^2 |J| in all. The paper's xi "in
-    (0, 4]" may well be negative. Its lambda presumes that the alignment is known.
+    Like Theorem 1, except that removals move f' away from the competitor by Lambda = xi U^2 |J| in total. The paper's
+    statement lacks sqrt(U) in its first term; its proof has sqrt((1 + U) L ln K). Its xi "in (0, 4]" may be negative,
+    and its lambda presumes that the alignment is known.
 
     Parameters
     ----------
@@ -136,7 +142,7 @@ def theorem_2(
         |J|, measured.
     step : float, default=None
         c of lambda = c U / sqrt(B); None means the paper's lambda, U sqrt(2 / (5 A')).
-    loss, alignment, rows, kernels, budget, norm_bound, reservoir, full_rounds, k1
+    loss, alignment, rows, kernels, budget, norm_bound, reservoir, full_rounds, k1, eager
         As in `theorem_1`.
 
     Examples
@@ -148,7 +154,8 @@ def theorem_2(
     if step is None:
         surrogate = surrogate_alignment(max(alignment, 0.0), rows=max(rows, 1), reservoir=max(reservoir, 1))
         step = math.sqrt(2 * max(budget, 1) / (5 * surrogate))
-    run = HingeRun(loss, rows, kernels, budget, norm_bound, step, rows if full_rounds is None else full_rounds)
+    full = rows if full_rounds is None else full_rounds
+    run = HingeRun(loss, rows, kernels, budget, norm_bound, step, full, eager)
     conditions = check(
         *_removal_conditions(alignment, rows, budget, reservoir, k1), *run.conditions(), harmless(xi, removals)
     )

@@ -59,7 +59,8 @@ class DataSet:
     sha256 : str
         Of the uncompressed text of the copy that the documented results were measured on. `check` says whether a file
         is that copy. It is not a digest of what the official site serves: `get` rewrites labels and compression, and
-        neither site publishes digests. A file that has the right counts but other bytes is therefore accepted.
+        neither site publishes digests. A file that has the right counts but other bytes is therefore accepted, unless
+        `check` is told to be exact.
     """
 
     name: str
@@ -240,9 +241,19 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[spars
     return whole.X, whole.y
 
 
-def check(name: str, folder: str | os.PathLike[str] | None = None) -> Checked:
-    """Count rows, columns and labels of a data set's file; a difference from the catalogue is an error."""
-    return check_file(name, locate(name, folder))
+def check(name: str, folder: str | os.PathLike[str] | None = None, *, exact: bool = False) -> Checked:
+    """Count rows, columns and labels of a data set's file; a difference from the catalogue is an error.
+
+    If `exact`, so is another SHA-256 than that of the copy which was used for the documented results.
+    """
+    found, wanted = check_file(name, locate(name, folder)), entry(name)
+    if exact and found.sha256 != wanted.sha256:
+        known = f"not {wanted.sha256}" if wanted.sha256 else "and none is known"
+        raise DataError(
+            f"{found.path} is not the copy of {wanted.name} that was used for the documented results: its text has the "
+            f"SHA-256 {found.sha256}, {known}. Its counts are right; leave out --exact to accept it."
+        )
+    return found
 
 
 def check_file(name: str, path: Path) -> Checked:

@@ -91,7 +91,7 @@ def _attempt(
     enough: Callable[[bytes], bool] | None,
     timeout: float,
 ) -> bool:
-    """Go on with a download; false if the connection ends before the file does."""
+    """Continue a download; False if the connection ends before the file is complete."""
     tag = _tag_of(part).read_text(encoding="latin-1") if part.exists() and _tag_of(part).exists() else ""
     have = part.stat().st_size if tag else 0  # of which version the bytes are is not known without a tag
     request = urllib.request.Request(url, headers={"User-Agent": "pocketkernel", "Accept-Encoding": "identity"})

@@ -27,6 +27,7 @@ from pocketkernel.lab.experiments.writing import plain
 from pocketkernel.lab.report import Cell, Column, Table, write_report
 from pocketkernel.lab.theory import RegretStudy, study_regret
 from pocketkernel.lab.theory.study import LANDMARKS
+from pocketkernel.learners import is_multiclass
 from pocketkernel.report import Chart, Series
 
 ROWS = 5000
@@ -71,13 +72,13 @@ def regret(
     permute
         Shuffle the rows with this seed first. The whole file must fit in memory.
     report
-        Write an HTML page with tables and the curve to this file. Needs jinja2.
+        Write an HTML page with tables and the curve to this file.
     json
         Print everything as one JSON document.
     """
     began = time.perf_counter()
     made = make_learner(learner, learning.parameters(learner))
-    if made._multiclass:
+    if is_multiclass(made):
         raise UsageError(f"{type(made).__name__} is a multiclass learner: use momds, momdh, lkmbooks or raker.")
     if type(made).__name__ == "LKMBooks" and made.horizon is None:
         made.set_params(horizon=rows)
@@ -195,12 +196,12 @@ def conditions_table(study: RegretStudy) -> Table:
 def said(study: RegretStudy) -> str:
     """What the numbers come to, in a sentence or two."""
     if study.bound is None:
-        return "No theorem of the paper gives a bound for this learner."
+        return "No bound on the regret of this learner is proved."
     failing = sum(not one.met for one in study.conditions)
     value, own = float(study.bound[-1]), float(study.curve.own_loss[-1])
     worth = "which is informative" if value < own else "which is not informative: it is above the own loss"
-    conditions = f"Conditions of the theorem that fail: {failing}" if failing else "All conditions of the theorem hold"
-    return f"{conditions}. The bound for the counts of this run is {value:,.0f}, {worth}."
+    conditions = f"Conditions of the theorem that fail: {failing}. " if failing else ""
+    return f"{conditions}The bound for the counts of this run is {value:,.0f}, {worth}."
 
 
 def _yes(so: bool) -> str:

@@ -27,10 +27,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pocketkernel import MOMDH, MOMDS
-from pocketkernel.certificate import theorem_3_delta
+from pocketkernel import MOMDH, MOMDS, SharedMOMDH
 from pocketkernel.kernels import PAPER_KERNELS, Gaussian, Linear, Polynomial
-from pocketkernel.lab.bounds import theorem_3
+from pocketkernel.lab.bounds import theorem_3, theorem_3_delta
 from pocketkernel.lab.experiments.outputs import write_outputs
 from pocketkernel.lab.report import Cell, Column, Spread, Table
 from pocketkernel.lab.theory import adversary, adversary_competitor, regret_curve, slope
@@ -42,7 +41,11 @@ from pocketkernel.report import Chart, Series
 ROWS = (1000, 3162, 10_000, 31_623, 100_000, 316_228, 1_000_000)
 CENTRES = np.array([[2.0, 2.0], [-2.0, -2.0], [2.0, -2.0], [-2.0, 2.0]])
 SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
-LEARNERS = {"M-OMD-S": (MOMDS, "logistic"), "M-OMD-H": (MOMDH, "hinge")}
+LEARNERS = {
+    "M-OMD-S": (MOMDS, "logistic"),
+    "M-OMD-H": (MOMDH, "hinge"),
+    "M-OMD-H, shared": (SharedMOMDH, "hinge"),
+}
 FAILURE = 0.05
 """Probability with which Theorem 3 may fail."""
 
@@ -294,7 +297,7 @@ def _hard(learner: str, T: int, seed: int) -> _Run:
     return _run(make(kernels=Linear(), budget=B, norm_bound=U, random_state=seed), X, y, best)
 
 
-def _run(model: MOMDS | MOMDH, X: Any, y: Any, losses: Any) -> _Run:
+def _run(model: MOMDS | MOMDH | SharedMOMDH, X: Any, y: Any, losses: Any) -> _Run:
     curve = regret_curve(model, X, y, losses, points=2)
     return _Run(
         model.budget_,
@@ -306,7 +309,7 @@ def _run(model: MOMDS | MOMDH, X: Any, y: Any, losses: Any) -> _Run:
 
 
 _STREAMS: dict[str, tuple[Callable[[str, int, int], _Run], tuple[str, ...]]] = {
-    "easy": (_easy, ("M-OMD-H", "M-OMD-S")),
+    "easy": (_easy, ("M-OMD-H", "M-OMD-H, shared", "M-OMD-S")),
     "easy, Theorem 3": (_easy_3, ("M-OMD-S",)),
-    "hard": (_hard, ("M-OMD-H", "M-OMD-S")),
+    "hard": (_hard, ("M-OMD-H", "M-OMD-H, shared", "M-OMD-S")),
 }

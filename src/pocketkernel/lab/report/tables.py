@@ -68,18 +68,10 @@ class Column(report.Column):
 
 @dataclass(frozen=True)
 class Table(report.Table):
-    """A table of words and numbers.
+    """A table of the report whose cells may also be a `Spread`, and which marks the best numbers.
 
     Parameters
     ----------
-    title : str
-        What it shows.
-    columns : list of Column or str
-        Headings.
-    rows : list of lists
-        Cells: words, numbers, `Spread` or None.
-    note : str, default=""
-        A sentence below.
     block : int, default=None
         Number of the column, from 0, whose equal cells make neighbouring rows a block, such as one of a data set: each
         block has a best number of its own. None means one block.

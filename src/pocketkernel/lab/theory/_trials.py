@@ -26,7 +26,7 @@ _LARGEST = 1 << 40  # bytes; no learner needs as many to begin
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner and its parameters, but for the memory."""
+    """A learner and all its parameters except the memory."""
 
     learner: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Candidate:
         return True
 
     def least(self, columns: int, classes: int) -> int:
-        """Bytes from which on it fits."""
+        """The smallest memory that it fits into."""
         low, high = 0, _LARGEST
         while high - low > 1:
             middle = (low + high) // 2

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pocketkernel.lab.theory.rows import Floats
-from pocketkernel.learners import MOMDH
+from pocketkernel.learners import MOMDH, SharedMOMDH
 
 _VALUES: dict[str, Callable[[Floats], Floats]] = {
     "hinge": lambda z: np.maximum(0.0, 1 - z),
@@ -35,4 +35,4 @@ def loss_of(learner: Any) -> str:
     >>> loss_of(MOMDH()), loss_of(MOMDS())
     ('hinge', 'logistic')
     """
-    return "hinge" if isinstance(learner, MOMDH) else str(getattr(learner, "loss", "logistic"))
+    return "hinge" if isinstance(learner, MOMDH | SharedMOMDH) else str(getattr(learner, "loss", "logistic"))

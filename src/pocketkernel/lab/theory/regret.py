@@ -1,4 +1,4 @@
-"""Regret as it is: its curve against a competitor, and the parts that the paper's proofs bound one by one."""
+"""Measured regret: its curve against a competitor, and the parts that the paper's proofs bound separately."""
 
 from dataclasses import dataclass
 from typing import Any

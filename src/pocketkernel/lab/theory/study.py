@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pocketkernel.certificate import Bound, Certificate, Condition, theorem_1_afterwards, theorem_3_afterwards
+from pocketkernel.certificate import Certificate, Condition, dual_bound, theorem_1_afterwards
 from pocketkernel.kernels import Kernel
 from pocketkernel.lab.theory.competitor import Competitor, best_in_ball
 from pocketkernel.lab.theory.losses import loss_of, loss_values
@@ -16,7 +16,6 @@ from pocketkernel.lab.theory.regret import Decomposition, RegretCurve, RemovalHa
 from pocketkernel.lab.theory.rows import Floats, check_data
 from pocketkernel.lab.theory.trace import Trace, trace
 from pocketkernel.learners import MOMDH, MOMDS, recipe_of
-from pocketkernel.losses import LOSSES
 
 LANDMARKS = 500
 FEW_LANDMARKS = 150
@@ -25,7 +24,7 @@ FEW_LANDMARKS = 150
 
 @dataclass(frozen=True, eq=False)
 class RegretStudy:
-    """Regret of a run, and what is to be said about it.
+    """Regret of a run, and the notes on it.
 
     Attributes
     ----------
@@ -36,8 +35,7 @@ class RegretStudy:
     curve : RegretCurve
         Reg(t).
     bound : array or None
-        What the proof of the learner's theorem says at the rows of the curve, from the counts of the run up to there;
-        None if there is no theorem.
+        What is proved at the rows of the curve, from the counts of the run up to there; None if there is nothing.
     parts : Decomposition or None
         T1 and T2; None unless M-OMD-S or M-OMD-H ran.
     harm : RemovalHarm or None
@@ -138,20 +136,31 @@ def _best_kernel(rows: Any, labels: Floats, kernels: Sequence[Kernel], U: float,
 def _bounds(learner: MOMDS | MOMDH, run: Trace, i: int, curve: RegretCurve) -> Floats | None:
     """What the proof says after each of the curve's rows; None if it does not apply."""
     made, J = recipe_of(learner), np.cumsum(_removals(run, i))
-    setting: dict[str, Any] = {"kernels": len(made.kernels), "budget": made.budget, "norm_bound": made.norm_bound}
-    setting["step"] = made.step
     if learner.certificate().value is None:
         return None
 
-    def after(t: int, own: float) -> Bound:
+    def after(t: int, own: float) -> float:
         if isinstance(learner, MOMDS):
-            loss = LOSSES[run.loss]
-            return theorem_3_afterwards(own, removals=int(J[t - 1]), rows=t, G1=loss.G1, G2=loss.G2, **setting)  # type: ignore[arg-type]
-        full = int(run.hurt_while_full[:t, i].sum())
-        errors = float(run.errors[t - 1, i])
-        return theorem_1_afterwards(own, errors=errors, removals=int(J[t - 1]), full_rounds=full, rows=t, **setting)
+            linear, unmerged, *gammas = run.evidence[t - 1].tolist()
+            rate = made.step * made.norm_bound / math.sqrt(made.budget)
+            norms = run.norms[t - 1].tolist()
+            bound = dual_bound(
+                own, linear, unmerged=unmerged, gammas=gammas, norms=norms, rate=rate, rows=t, loss=run.loss
+            )
+            return bound.regret(made.norm_bound)
+        return theorem_1_afterwards(
+            own,
+            errors=float(run.errors[t - 1, i]),
+            removals=int(J[t - 1]),
+            full_rounds=int(run.hurt_while_full[:t, i].sum()),
+            rows=t,
+            kernels=len(made.kernels),
+            budget=made.budget,
+            norm_bound=made.norm_bound,
+            step=made.step,
+        ).value
 
-    return np.array([after(int(t), float(own)).value for t, own in zip(curve.rows, curve.own_loss, strict=True)])
+    return np.array([after(int(t), float(own)) for t, own in zip(curve.rows, curve.own_loss, strict=True)])
 
 
 def _removals(run: Trace, i: int) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""A run of M-OMD-S or M-OMD-H taken down round by round: what the paper's proofs speak of."""
+"""A run of M-OMD-S or M-OMD-H recorded round by round: the quantities in the paper's proofs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ import numpy.typing as npt
 from pocketkernel.kernels import Kernel
 from pocketkernel.lab.theory.losses import loss_of, loss_values
 from pocketkernel.lab.theory.rows import Floats, gram
-from pocketkernel.learners import MOMDH, MOMDS, recipe_of
+from pocketkernel.learners import MOMDH, MOMDS, core_of, recipe_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,10 @@ class Trace:
         Whether the round began with a full buffer.
     errors : array of shape (T, K)
         Squared gradient errors of M-OMD-H, summed up to and with the round; 0 for M-OMD-S.
+    norms : array of shape (T, K)
+        Norms of the kernels' functions after the round.
+    evidence : array of shape (T, n)
+        What the dual bound of M-OMD-S needs besides: see `dual_bound`; n is 0 for M-OMD-H.
     removals : tuple of Removal
         In order of time.
     norm_bound : float
@@ -69,6 +73,8 @@ class Trace:
     weights: Floats
     full: npt.NDArray[np.bool_]
     errors: Floats
+    norms: Floats
+    evidence: Floats
     removals: tuple[Removal, ...]
     norm_bound: float
 
@@ -95,7 +101,7 @@ class Trace:
 
 
 def trace(learner: MOMDS | MOMDH, X: Any, y: Any) -> Trace:
-    """Run M-OMD-S or M-OMD-H over a stream, one row at a time, and keep what the proofs speak of.
+    """Run M-OMD-S or M-OMD-H over a stream, one row at a time, and record the quantities in the proofs.
 
     Takes O(T K) memory, and as much time as a call for every row does.
 
@@ -119,6 +125,8 @@ def trace(learner: MOMDS | MOMDH, X: Any, y: Any) -> Trace:
     """
     if not isinstance(learner, MOMDS | MOMDH):
         raise ValueError(f"{type(learner).__name__} has no parts to trace: use MOMDS or MOMDH.")
+    if learner.removal == "eager":
+        raise ValueError("removal='eager' cannot be traced, as rows leave in the round in which they came: use 'half'.")
     if hasattr(learner, "budget_"):
         raise ValueError("this learner has learned already: trace a new one.")
     X = np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
@@ -130,12 +138,15 @@ def trace(learner: MOMDS | MOMDH, X: Any, y: Any) -> Trace:
     kernel_scores, weights = np.zeros((len(y), K)), np.full((len(y), K), 1 / K)
     full, errors = np.zeros((len(y), K), dtype=np.bool_), np.zeros((len(y), K))
     errors[0] = watch.counts.alignment_proxy
+    norms, evidence = np.zeros((len(y), K)), np.zeros((len(y), len(core_of(learner).evidence())))
+    norms[0], evidence[0] = watch.counts.norms, core_of(learner).evidence()
     for t in range(1, len(y)):
         kernel_scores[t], weights[t] = learner.kernel_scores(X[t : t + 1])[0], learner.kernel_weights_
         full[t] = watch.before()
         scores[t] = learner.predict_then_learn(X[t : t + 1], y[t : t + 1])[0]
         watch.after(t)
-        errors[t] = watch.counts.alignment_proxy
+        errors[t], norms[t] = watch.counts.alignment_proxy, watch.counts.norms
+        evidence[t] = core_of(learner).evidence()
     return Trace(
         loss=loss_of(learner),
         y=y,
@@ -144,6 +155,8 @@ def trace(learner: MOMDS | MOMDH, X: Any, y: Any) -> Trace:
         weights=weights,
         full=full,
         errors=errors,
+        norms=norms,
+        evidence=evidence,
         removals=tuple(watch.removals),
         norm_bound=recipe_of(learner).norm_bound,
     )

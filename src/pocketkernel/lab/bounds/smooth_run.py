@@ -1,89 +1,9 @@
-"""M-OMD-S: what the proof of Theorem 3 implies for a finished run, and the conditions of the theorem."""
+"""A run of M-OMD-S in the terms of Lemma 2 and Theorems 3 and 5, and what they assume."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from pocketkernel.certificate.bound import Bound, Condition, ConditionError, advice_constant, check
-
-
-def theorem_3_afterwards(
-    own_loss: float,
-    *,
-    removals: int,
-    rows: int,
-    kernels: int,
-    budget: int,
-    norm_bound: float,
-    failure: float = 0.05,
-    step: float = 1.0,
-    G1: float = 1.0,
-    G2: float = 1.0,
-) -> Bound:
-    """What the proof of Theorem 3 implies for a finished run, from the learner's counters.
-
-    The proof bounds the regret by the learner's own loss and its removals before it replaces both, the first by the
-    competitor's loss and the second by Lemma 2. After a run both are known. So this needs neither Lemma 2 nor the
-    conditions for the replacement (B >= 21 ln(1/delta), U <= ..., gamma < 1), and it holds simultaneously for the
-    functions of norm at most U of all kernels. It holds for a number of rows that was fixed in advance.
-
-    Parameters
-    ----------
-    own_loss : float
-        Sum of the learner's own losses, `diagnostics_.cumulative_loss`.
-    removals : int
-        |J|, for any kind of removal.
-    rows, kernels, budget, norm_bound, step, G1, G2
-        As in `theorem_3`.
-    failure : float, default=0.05
-        Total probability that the bound fails, between 0 and 1.
-
-    Examples
-    --------
-    >>> bound = theorem_3_afterwards(2e4, removals=40, rows=50_000, kernels=5, budget=400, norm_bound=1.0, step=2.0)
-    >>> bound.value < 2e4 / 3
-    True
-    >>> bound.holds
-    'with probability at least 0.95'
-    """
-    conditions = check(
-        Condition("loss >= 0", f"loss = {own_loss:g}", own_loss >= 0),
-        Condition("|J| >= 0", f"|J| = {removals}", removals >= 0),
-        Condition("T >= 1", f"T = {rows}", rows >= 1),
-        Condition("K >= 1", f"K = {kernels}", kernels >= 1),
-        Condition("B >= 1", f"B = {budget}", budget >= 1),
-        Condition("U > 0", f"U = {norm_bound:g}", norm_bound > 0),
-        Condition("0 < failure < 1", f"failure = {failure:g}", 0 < failure < 1),
-        Condition("step > 0", f"step = {step:g}", step > 0),
-        Condition("G1 > 0 and G2 > 0", f"G1 = {G1:g}, G2 = {G2:g}", G1 > 0 and G2 > 0),
-    )
-    run = SmoothRun(own_loss, rows, kernels, budget, norm_bound, failure, G1, G2)
-    run = replace(run, delta=failure / share(2, max(run.variances)))
-    U, rate = norm_bound, step * norm_bound / math.sqrt(budget)
-    constants = run.constants(rate)
-    terms = {
-        "start": U**2 / (2 * rate),
-        "removals": removals * (2 * U**2 / rate + 4 * U * G1),
-        "steps": rate * G1 * G2 * own_loss,
-    }
-    terms |= {name: factor * math.sqrt(own_loss) + constants[name] for name, factor in run.roots(rate).items()}
-    return Bound(terms, conditions, f"with probability at least {1 - failure:.4g}")
-
-
-def theorem_3_delta(failure: float, *, rows: int, norm_bound: float, G1: float = 1.0) -> float:
-    """The delta for which Theorem 3 fails with this total probability.
-
-    Examples
-    --------
-    >>> delta = theorem_3_delta(0.05, rows=100_000, norm_bound=1.0)
-    >>> run = SmoothRun(1e3, rows=100_000, kernels=5, budget=400, U=1.0, delta=delta, G1=1.0, G2=1.0)
-    >>> theorem_3_premises(run, step=2.0).holds
-    'with probability at least 0.95'
-    """
-    run = SmoothRun(0.0, rows, 1, 2, norm_bound, failure, G1, 1.0)
-    return failure / share(3, max(*run.variances, rows))
-
-
-# ---- parts ----------------------------------------------------------------------------------------------------------
+from pocketkernel.certificate.bound import Condition, advice_constant, check
 
 
 def share(events: int, largest: float) -> int:
@@ -103,6 +23,7 @@ class SmoothRun:
     delta: float
     G1: float
     G2: float
+    eager: bool = False
 
     def conditions(self) -> tuple[Condition, ...]:
         """What all of them assume."""
@@ -138,6 +59,10 @@ class SmoothRun:
         numbers = f"V = {largest:.4g}, delta = {self.delta:g}"
         condition = Condition(f"{2 * events} ceil(log2 V) delta < 1", numbers, failure < 1)
         return condition, f"with probability at least {1 - failure:.4g}"
+
+    def per_removal(self, rate: float) -> float:
+        """What a removal costs: the way it moves f, and a step from a full buffer unless removals are eager."""
+        return 2 * self.U**2 / rate + (0.0 if self.eager else 4 * self.U * self.G1)
 
     def roots(self, rate: float) -> dict[str, float]:
         """Factors of the terms that grow with the square root of the learner's own loss."""
@@ -176,7 +101,7 @@ def theorem_3_premises(run: SmoothRun, step: float | None) -> Premises:
     U, G1, G2, most = run.U, run.G1, run.G2, math.sqrt(run.room) / (8 * run.G2)
     step = 2 / G1 if step is None else step
     rate = step * U / math.sqrt(run.budget)
-    per_removal = 2 * U**2 / rate + 4 * U * G1 if rate > 0 else math.inf
+    per_removal = run.per_removal(rate) if rate > 0 else math.inf
     gamma = rate * G1 * G2 + per_removal * 4 * G2 / (G1 * run.room)
     more, holds = run.probability(3, max(*run.variances, run.rows))
     conditions = check(
@@ -187,11 +112,3 @@ def theorem_3_premises(run: SmoothRun, step: float | None) -> Premises:
         more,
     )
     return Premises(conditions, holds, rate, gamma)
-
-
-def theorem_3_conditions(run: SmoothRun, step: float) -> tuple[Condition, ...]:
-    """What Theorem 3 supposes of a run, whether it holds or not."""
-    try:
-        return theorem_3_premises(run, step).conditions
-    except ConditionError as error:
-        return error.conditions

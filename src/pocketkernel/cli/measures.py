@@ -1,0 +1,86 @@
+"""The measures of a run on the screen: rows of its panel, and tables below it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import RenderableType
+from rich.panel import Panel
+from rich.table import Table
+
+from pocketkernel.cli.show import escape
+from pocketkernel.evaluate.metrics.names import BASELINES
+from pocketkernel.evaluate.task import CLASSIFICATION
+
+MOST_CLASSES = 10
+"""Classes that have a line in a table: the most frequent ones."""
+
+
+def measures(results: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Name, explanation and value of each measure, for a panel."""
+    return _of_classes(results) if results["task"] == CLASSIFICATION else _of_numbers(results)
+
+
+def details(results: dict[str, Any]) -> Iterator[RenderableType]:
+    """What is shown below the panel when a run has ended: classes, and loud warnings."""
+    if results.get("task") == CLASSIFICATION:
+        yield _classes(results["classes"])
+    warnings = list(results.get("warnings", []))
+    if warnings:
+        yield _warning(warnings, results.get("shuffled"))
+
+
+def _of_classes(results: dict[str, Any]) -> list[tuple[str, str, str]]:
+    rows = [("mistakes", "this learner", f"[bold]{_percent(results['mistake_rate'])}[/]")]
+    rows += [("", BASELINES[name], _percent(one["mistake_rate"])) for name, one in results["baselines"].items()]
+    rows.append(("balanced", "mean recall of the classes", _percent(results["balanced_accuracy"])))
+    if "auc" in results:
+        rows.append(("AUC", f"within {results['auc_error'] or 0.0:.4f}", _number(results["auc"])))
+    if "log_loss" in results:
+        rows.append(("log loss", "mean", _number(results["log_loss"])))
+        rows.append(("calibration", "error of the probabilities", _percent(results["calibration"]["error"])))
+    return rows
+
+
+def _of_numbers(results: dict[str, Any]) -> list[tuple[str, str, str]]:
+    interval = results["interval"]
+    rows = [("RMSE", "this learner", f"[bold]{_number(results['rmse'])}[/]")]
+    rows += [("", BASELINES[name], _number(one["rmse"])) for name, one in results["baselines"].items()]
+    return [
+        *rows,
+        ("nRMSE", "RMSE / deviation of the label", _number(results["nrmse"])),
+        ("R2", "share of variance explained", _number(results["r2"])),
+        ("MAE", "mean absolute error", _number(results["mae"])),
+        (f"{interval['asked']:.0%} interval", "labels inside", _percent(interval["coverage"])),
+        ("", "mean width", _number(interval["mean_width"])),
+    ]
+
+
+def _classes(classes: list[dict[str, Any]]) -> Table:
+    """Recall and precision of each class."""
+    table = Table(box=None, padding=(0, 2), header_style="cyan")
+    table.add_column("  class", max_width=28, no_wrap=True, overflow="ellipsis")
+    for name in ("rows", "recall", "precision"):
+        table.add_column(name, justify="right")
+    shown = sorted(classes, key=lambda one: -int(one["rows"]))[:MOST_CLASSES]
+    for one in shown:
+        table.add_row(
+            f"  {escape(one['label'])}", f"{one['rows']:,}", _percent(one["recall"]), _percent(one["precision"])
+        )
+    if len(classes) > len(shown):
+        table.add_row(f"  {len(classes) - len(shown)} more", "", "", "")
+    return table
+
+
+def _warning(warnings: list[str], shuffled: dict[str, Any] | None) -> Panel:
+    lines = [escape(text) for text in warnings]
+    if shuffled is not None:
+        lines.append(f"(The second pass took {shuffled['seconds']:.1f} s.)")
+    return Panel("\n".join(lines), title="[bold]Look at the order of the rows[/]", border_style="bold red", width=78)
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2%}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"

@@ -1,0 +1,88 @@
+"""Whether probabilities are what they claim: log loss, reliability curve, expected calibration error."""
+
+from typing import Any
+
+import numpy as np
+
+from pocketkernel.evaluate.metrics.tallies import Floats, Integers, Tallies
+
+BINS = 20
+"""Equal parts of the probabilities from 0 to 1."""
+
+AT_ONCE = 128
+
+
+class Calibration(Tallies):
+    """Compares predicted probabilities with what happened.
+
+    For two classes the probability is that of the second one; for more, that of the predicted class.
+
+    Parameters
+    ----------
+    classes : int
+        How many there are.
+
+    Examples
+    --------
+    >>> calibration = Calibration(2)
+    >>> losses = calibration.update(np.array([0, 1, 1, 1]), np.zeros(4), np.ones(4, int))
+    >>> round(calibration.log_loss(), 4), calibration.error()
+    (0.6931, 0.25)
+    """
+
+    _names = ("counts", "happened", "sums", "loss")
+
+    def __init__(self, classes: int) -> None:
+        self._binary = classes == 2
+        self.counts, self.happened = np.zeros(BINS, np.int64), np.zeros(BINS, np.int64)
+        self.sums = np.zeros(BINS)  # of the probabilities
+        self.loss = np.zeros(1)  # sum of -log of the probability of the true class
+
+    def update(self, y: Integers, scores: Floats, predicted: Integers) -> Floats:
+        """Compare the probabilities of some rows, given each row's true class, its scores and the predicted class.
+
+        Returns the log loss of each row.
+        """
+        if self._binary:
+            small = np.exp(-np.abs(scores))
+            losses = np.log1p(small) + np.abs(scores) * (predicted != y)
+            claimed, came_true = np.where(scores >= 0, 1.0, small) / (1.0 + small), y == 1
+        else:
+            rows = np.arange(len(y))
+            highest = scores[rows, predicted]
+            totals = np.empty(len(y))
+            for start in range(0, len(y), AT_ONCE):  # few enough rows for a processor's cache: three times as fast
+                part = slice(start, start + AT_ONCE)
+                odds = scores[part] - highest[part, None]
+                totals[part] = np.exp(odds, out=odds).sum(axis=1)
+            losses = np.log(totals) + highest - scores[rows, y]
+            claimed, came_true = 1.0 / totals, predicted == y
+        bins = np.minimum((claimed * BINS).astype(np.int64), BINS - 1)
+        self.counts += np.bincount(bins, minlength=BINS)
+        self.happened += np.bincount(bins[came_true], minlength=BINS)
+        self.sums += np.bincount(bins, weights=claimed, minlength=BINS)
+        self.loss += losses.sum()
+        return np.asarray(losses)
+
+    def log_loss(self) -> float | None:
+        """Mean of -log of the probability that was given to the true class."""
+        rows = int(self.counts.sum())
+        return float(self.loss[0] / rows) if rows else None
+
+    def error(self) -> float | None:
+        """Expected calibration error: mean distance between probability and frequency, over the bins."""
+        rows = int(self.counts.sum())
+        return float(np.abs(self.sums - self.happened).sum() / rows) if rows else None
+
+    def bins(self) -> list[dict[str, Any]]:
+        """The reliability curve: bins that have rows, with the mean probability and the frequency in each."""
+        return [
+            {
+                "low": k / BINS,
+                "high": (k + 1) / BINS,
+                "rows": int(self.counts[k]),
+                "probability": float(self.sums[k] / self.counts[k]),
+                "frequency": float(self.happened[k] / self.counts[k]),
+            }
+            for k in np.flatnonzero(self.counts)
+        ]

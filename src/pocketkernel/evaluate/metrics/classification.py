@@ -1,0 +1,148 @@
+"""All measures of a pass over labelled rows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from pocketkernel.evaluate.metrics.baselines import LabelBaselines
+from pocketkernel.evaluate.metrics.calibration import Calibration
+from pocketkernel.evaluate.metrics.confusion import Confusion
+from pocketkernel.evaluate.metrics.ranking import Ranking
+from pocketkernel.evaluate.metrics.tallies import Array, Floats, Integers, Tallies, all_states, ratio, restore_all
+from pocketkernel.evaluate.metrics.trace import Trace
+
+
+class ClassificationMetrics:
+    """Follows a classifier through a stream: all measures in bounded memory, from the scores of one pass.
+
+    Beside the learner's mistakes stand those of three baselines, counted in the same progressive way: always the most
+    frequent class so far (`majority`), the label of the row before (`last_label`), and the linear part of the learner
+    (`linear`), if it has one.
+
+    Parameters
+    ----------
+    labels : list of str
+        Names of the classes, in their order.
+    probabilities : bool
+        Whether scores are log-odds, so that log loss and calibration mean something.
+    linear : bool
+        Whether the scores of a linear part will be given.
+
+    Examples
+    --------
+    >>> metrics = ClassificationMetrics(["no", "yes"], probabilities=True, linear=False)
+    >>> metrics.update(np.array([0, 1, 1, 0]), np.array([-1.0, 2.0, -0.5, -3.0]))
+    1
+    >>> found = metrics.results()
+    >>> found["mistake_rate"], found["baselines"]["majority"]["mistake_rate"], found["auc"]
+    (0.25, 0.75, 1.0)
+    """
+
+    task = "classification"
+
+    def __init__(self, labels: Sequence[str], *, probabilities: bool, linear: bool) -> None:
+        self.labels = list(labels)
+        classes = len(self.labels)
+        self.names = ["learner", "majority", "last_label", *(["linear"] if linear else [])]
+        self.confusion, self.baselines = Confusion(classes), LabelBaselines(classes)
+        self.ranking = Ranking() if classes == 2 else None
+        self.calibration = Calibration(classes) if probabilities else None
+        self.trace = Trace([*self.names, *(["log_loss"] if probabilities else [])])
+
+    @property
+    def wants_linear(self) -> bool:
+        """Whether `update` needs the scores of a linear part."""
+        return "linear" in self.names
+
+    def update(self, y: Integers, scores: Floats, linear: Floats | None = None) -> int:
+        """Count some rows, given the number of each row's class and its scores; returns the number of mistakes."""
+        guesses = [places_of(scores), *self.baselines.update(y)]
+        if linear is not None:
+            guesses.append(places_of(linear))
+        wrong = [guess != y for guess in guesses]
+        self.confusion.update(y, guesses[0])
+        if self.ranking is not None:
+            self.ranking.update(y, scores)
+        losses = [] if self.calibration is None else [self.calibration.update(y, scores, guesses[0])]
+        self.trace.update([*wrong, *losses])
+        return int(np.count_nonzero(wrong[0]))
+
+    def add(self, other: Self) -> None:
+        """Count the rows of another pass, which come after these."""
+        if (other.labels, other.names) != (self.labels, self.names):
+            raise ValueError("metrics of other classes or baselines cannot be added.")
+        theirs = other._parts()
+        for name, part in self._parts().items():
+            part.add(theirs[name])
+
+    # ---- results ----------------------------------------------------------------------------------------------------
+
+    def results(self) -> dict[str, Any]:
+        """All measures, in a form that JSON can represent."""
+        rows = int(self.trace.head[0])
+        mistakes = dict(zip(self.trace.names, self.trace.totals.tolist(), strict=True))
+        found: dict[str, Any] = {
+            "task": self.task,
+            "rows": rows,
+            "mistakes": int(mistakes["learner"]),
+            "mistake_rate": ratio(mistakes["learner"], rows),
+            "baselines": {
+                name: {"mistakes": int(mistakes[name]), "mistake_rate": ratio(mistakes[name], rows)}
+                for name in self.names[1:]
+            },
+            "balanced_accuracy": self.confusion.balanced_accuracy(),
+        }
+        if self.ranking is not None:
+            found |= {"auc": self.ranking.area(), "auc_error": self.ranking.error()}
+        if self.calibration is not None:
+            of = f"class {self.labels[1]}" if len(self.labels) == 2 else "the predicted class"
+            bins = self.calibration.bins()
+            found["log_loss"] = self.calibration.log_loss()
+            found["calibration"] = {"error": self.calibration.error(), "probability_of": of, "bins": bins}
+        return found | {
+            "classes": self._classes(),
+            "confusion": self.confusion.table(self.labels),
+            "curve": self.trace.points(),
+        }
+
+    def _classes(self) -> list[dict[str, Any]]:
+        columns = (self.confusion.rows, self.confusion.predicted, self.confusion.first)
+        numbers = zip(*(column.tolist() for column in columns), strict=True)
+        shares = zip(self.confusion.recall(), self.confusion.precision(), strict=True)
+        return [
+            {"label": label, "rows": rows, "predicted": predicted, "first_row": first or None}
+            | {"recall": recall, "precision": precision}
+            for label, (rows, predicted, first), (recall, precision) in zip(self.labels, numbers, shares, strict=True)
+        ]
+
+    # ---- state ------------------------------------------------------------------------------------------------------
+
+    def _parts(self) -> dict[str, Tallies]:
+        parts: dict[str, Tallies | None] = {
+            "confusion": self.confusion,
+            "baselines": self.baselines,
+            "ranking": self.ranking,
+            "calibration": self.calibration,
+            "trace": self.trace,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def state(self) -> dict[str, Array]:
+        """Everything, as arrays of fixed shapes."""
+        return all_states(self._parts())
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from a state. ModelFileError if it is not of such metrics."""
+        restore_all(self._parts(), state)
+
+
+def places_of(scores: Floats) -> Integers:
+    """Number of the predicted class of each row.
+
+    Examples
+    --------
+    >>> places_of(np.array([-0.1, 0.0])).tolist(), places_of(np.array([[0.1, 0.3, 0.2]])).tolist()
+    ([0, 1], [1])
+    """
+    return (scores >= 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)

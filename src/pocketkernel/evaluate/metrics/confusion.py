@@ -1,0 +1,93 @@
+"""Which class was predicted for which: confusion matrix, recall and precision."""
+
+from typing import Any
+
+import numpy as np
+
+from pocketkernel.evaluate.metrics.tallies import Integers, Tallies, mean_of, ratio
+
+MOST = 64
+"""Size of a confusion matrix. Of more classes, the most frequent ones of the first block are kept; others share one."""
+
+OTHERS = "other classes"
+_UNDECIDED = -1
+
+
+class Confusion(Tallies):
+    """Counts rows by true and predicted class.
+
+    Parameters
+    ----------
+    classes : int
+        How many there are.
+
+    Examples
+    --------
+    >>> confusion = Confusion(3)
+    >>> confusion.update(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 1]))
+    >>> confusion.counts.tolist()
+    [[1, 1, 0], [0, 1, 0], [0, 1, 0]]
+    >>> confusion.balanced_accuracy()
+    0.5
+    """
+
+    _names = ("rows", "hits", "predicted", "first", "places", "counts")
+
+    def __init__(self, classes: int) -> None:
+        size = min(classes, MOST)
+        self.rows, self.hits, self.predicted = (np.zeros(classes, np.int64) for _ in range(3))
+        self.first = np.zeros(classes, np.int64)  # row of a class's first example, from 1; 0: none yet
+        self.places = np.arange(classes) if classes <= MOST else np.full(classes, _UNDECIDED)
+        self.counts = np.zeros((size, size), np.int64)
+
+    def update(self, y: Integers, predicted: Integers) -> None:
+        """Count rows, given the number of the true and the predicted class of each."""
+        classes, size = len(self.rows), len(self.counts)
+        if self.places[0] == _UNDECIDED:
+            most = np.argsort(-np.bincount(y, minlength=classes), kind="stable")[: size - 1]
+            self.places[:] = size - 1
+            self.places[np.sort(most)] = np.arange(size - 1)
+        before = int(self.rows.sum())
+        here = np.bincount(y, minlength=classes)
+        for k in np.flatnonzero((self.rows == 0) & (here > 0)):
+            self.first[k] = before + int(np.argmax(y == k)) + 1
+        self.rows += here
+        self.predicted += np.bincount(predicted, minlength=classes)
+        self.hits += np.bincount(y[y == predicted], minlength=classes)
+        cells = self.places[y] * size + self.places[predicted]
+        self.counts += np.bincount(cells, minlength=size * size).reshape(size, size)
+
+    def add(self, other: "Confusion") -> None:
+        """Count the rows of another pass, which come after these."""
+        before = int(self.rows.sum())
+        late = (self.first == 0) & (other.first > 0)
+        first = np.where(late, other.first + before, self.first)
+        for name in ("rows", "hits", "predicted"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.first = first
+        if self.places[0] == _UNDECIDED:
+            self.places, self.counts = other.places.copy(), other.counts.copy()
+        elif other.places[0] != _UNDECIDED:
+            size, moved = len(self.counts), np.full(len(self.counts), len(self.counts) - 1)
+            for k in range(len(self.places)):  # a class that only one of the two has kept counts among the others
+                if other.places[k] < size - 1 or len(self.places) <= MOST:
+                    moved[other.places[k]] = self.places[k]
+            np.add.at(self.counts, (moved[:, None], moved[None, :]), other.counts)
+
+    def recall(self) -> list[float | None]:
+        """Of each class, the share of its rows that were recognised; None if it has not appeared."""
+        return [ratio(hits, rows) for hits, rows in zip(self.hits.tolist(), self.rows.tolist(), strict=True)]
+
+    def precision(self) -> list[float | None]:
+        """Of each class, the share of its predictions that were right; None if it was never predicted."""
+        return [ratio(hits, rows) for hits, rows in zip(self.hits.tolist(), self.predicted.tolist(), strict=True)]
+
+    def balanced_accuracy(self) -> float | None:
+        """Mean recall of the classes that have appeared."""
+        return mean_of(self.recall())
+
+    def table(self, labels: list[str]) -> dict[str, Any]:
+        """The matrix with the labels of its places: rows by true class, columns by predicted class."""
+        kept = [label for label, place in zip(labels, self.places, strict=True) if place < len(self.counts) - 1]
+        last = OTHERS if len(labels) > MOST else labels[-1]
+        return {"labels": [*kept, last], "counts": self.counts.tolist()}

@@ -1,0 +1,82 @@
+"""Whether the order of the rows gives the label away, and the rate without it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+from pocketkernel.evaluate.job import Job
+from pocketkernel.evaluate.run import Run
+from pocketkernel.evaluate.task import CLASSIFICATION
+
+FAR_BETTER = 0.5
+"""The last label gives the order away if it makes at most this share of the majority's mistakes."""
+
+LATE = 14.0
+"""A class is late if as many of its rows were to be expected before its first one: by chance once in a million."""
+
+MOST_ROWS, MOST_BYTES = 50_000, 1 << 29
+"""Of a file that is learned again, shuffled: rows that are learned, and bytes of all rows."""
+
+
+def warnings_of(results: Mapping[str, Any]) -> list[str]:
+    """Sentences on how the order of the rows misleads, from the results of a run; none if it does not.
+
+    Examples
+    --------
+    >>> rate = {"mistake_rate": 0.4}
+    >>> results = {"task": "classification", "rows": 1000, "mistake_rate": 0.02, "classes": []}
+    >>> warnings_of(results | {"baselines": {"majority": rate, "last_label": {"mistake_rate": 0.01}}})
+    ['The order of the rows gives the label away: to repeat the last label makes 1.00% mistakes, this learner 2.00%.']
+    >>> warnings_of(results | {"baselines": {"majority": rate, "last_label": rate}})
+    []
+    """
+    if results["task"] != CLASSIFICATION or not results["rows"]:
+        return []
+    found, rows = [], results["rows"]
+    majority, last = (results["baselines"][name]["mistake_rate"] for name in ("majority", "last_label"))
+    if last <= FAR_BETTER * majority:
+        found.append(
+            f"The order of the rows gives the label away: to repeat the last label makes {last:.2%} mistakes, "
+            f"this learner {results['mistake_rate']:.2%}."
+        )
+    late = [one for one in results["classes"] if one["rows"] and one["first_row"] * one["rows"] / rows > LATE]
+    if late:
+        latest = max(late, key=lambda one: int(one["first_row"]))
+        others = "" if len(late) == 1 else f", and {len(late) - 1} more" if len(late) > 2 else ", and one more"
+        found.append(
+            f"The rows are sorted by label, or the labels have changed: class {latest['label']} appears first in row "
+            f"{latest['first_row']:,} of {rows:,}{others}."
+        )
+    return found
+
+
+def remedy(shuffled: Mapping[str, Any] | None) -> list[str]:
+    """Sentences on what to do, and on what the rate is then, if that is known."""
+    advice = "If the file is sorted, these rates mean little: add --permute 0, which shuffles the rows."
+    if shuffled is None:
+        return [advice]
+    rate, majority = shuffled["mistake_rate"], shuffled["baselines"]["majority"]
+    found = (
+        f"Shuffled ({shuffled['rows']:,} rows): {rate:.2%} mistakes; always the most frequent class: {majority:.2%}."
+    )
+    return [advice, found]
+
+
+def shuffled(job: Job, run: Run) -> dict[str, Any] | None:
+    """What the same learner reaches on the same rows in random order; None if they do not fit in memory.
+
+    At most 50,000 of the shuffled rows are learned.
+    """
+    assert run.progress is not None
+    if not job.repeatable() or run.progress.rows * run.stream.n_features * 8 > MOST_BYTES:
+        return None
+    began = perf_counter()
+    again = replace(job, permute=0, rows=min(run.progress.rows, MOST_ROWS), task=run.task).start()
+    for _ in again.steps():
+        pass
+    assert again.metrics is not None and again.progress is not None
+    results = again.metrics.results()
+    kept = ("rows", "mistake_rate", "balanced_accuracy")
+    baselines = {name: each["mistake_rate"] for name, each in results["baselines"].items()}
+    return {name: results[name] for name in kept} | {"baselines": baselines, "seconds": perf_counter() - began}

@@ -1,0 +1,7 @@
+"""One model for each key: fixed bytes per key, learned in place, kept through crashes."""
+
+from pocketkernel.fleet._fleet import Fleet
+from pocketkernel.fleet._store import FolderStore
+from pocketkernel.fleet.records import FleetStoreError
+
+__all__ = ["Fleet", "FleetStoreError", "FolderStore"]

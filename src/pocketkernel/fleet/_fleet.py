@@ -1,0 +1,451 @@
+"""Fleet: one model for each key."""
+
+import os
+from collections.abc import Callable, Iterator, KeysView, Sequence
+from dataclasses import replace
+from pathlib import Path
+from reprlib import repr as short
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from pocketkernel import _core, learners, model_file
+from pocketkernel._alone import alone
+from pocketkernel._files import replacing
+from pocketkernel._json import canonical
+from pocketkernel._threads import allowed_threads
+from pocketkernel.fleet import records
+from pocketkernel.fleet._keys import Key, kind_of, read_keys, refuse_large
+from pocketkernel.fleet._models import BASE, Models, Rows
+from pocketkernel.fleet._store import CONFIGURATION, FolderStore
+from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
+from pocketkernel.model_file import Contents, ModelFileError
+
+Array = npt.NDArray[Any]
+Scores = npt.NDArray[np.float64]
+
+
+class Fleet:
+    """One small model for each key, all of one configuration, in memory and, if wanted, kept through crashes.
+
+    Every model gives the same answers, to the last bit, as a separate model that learned the rows of its key alone.
+
+    Parameters
+    ----------
+    learner : estimator
+        What each model is, for example ``PocketClassifier(memory="4KiB", random_state=0)``; not changed. A model takes
+        fewer bytes here than alone (`slot_bytes`), because everything that is the same for all models exists once.
+    features : int or list of names
+        Columns of a row.
+    classes : list of labels, or int
+        All labels of a classifier; of a regressor, the number of its outputs, 1 by default.
+    store : path, FolderStore or None
+        Folder in which the fleet is kept. An existing folder is opened, and the fleet continues exactly where the last
+        record of its log ends. None keeps the fleet in memory only.
+    base : None, "shared" or a fitted model
+        What the model of a new key begins with, and what answers for unknown keys: a model that has learned nothing, a
+        model that learns the rows of all keys, or a copy of the given one.
+    max_keys : int or None
+        Maximum number of keys in memory. The key that was used least recently is evicted: into the store if there is
+        one, from where it returns with its next row; otherwise it is forgotten.
+    n_jobs : int or None
+        Threads, as for every learner. Results do not depend on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pocketkernel import PocketClassifier
+    >>> from pocketkernel.fleet import Fleet
+    >>> rng = np.random.default_rng(0)
+    >>> keys, X = rng.integers(0, 100, 50_000), rng.normal(size=(50_000, 2))
+    >>> y = (X[:, 0] > 0) ^ (keys % 2 == 0)  # every user is different
+    >>> fleet = Fleet(PocketClassifier(memory="4KiB", random_state=0), features=2, classes=[False, True])
+    >>> scores = fleet.predict_then_learn(keys, X, y)
+    >>> len(fleet), bool(np.mean((scores >= 0) == y) > 0.9)
+    (100, True)
+    >>> model = fleet[7]  # a copy, an ordinary PocketClassifier
+    """
+
+    def __init__(
+        self,
+        learner: OnlineLearner,
+        *,
+        features: int | Sequence[str],
+        classes: Any = None,
+        store: str | os.PathLike[str] | FolderStore | None = None,
+        base: Any = None,
+        max_keys: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        if not isinstance(learner, OnlineLearner):
+            raise TypeError(f"learner={learner!r} is not a learner of pocketkernel: use PocketClassifier, for example.")
+        if max_keys is not None and max_keys < 1:
+            raise ValueError(f"max_keys={max_keys!r} is too small: use 1 or more.")
+        if getattr(learner, "class_weight", None) is not None:
+            raise ValueError("class_weight is not supported in a fleet: give sample_weight, or class_weight=None.")
+        self._template: Any = learners.blank(learner, features, _targets(learner, classes))
+        self._blank = learners.contents_of(self._template)
+        self.max_keys = max_keys
+        self.base = base
+        self.key_kind: str | None = None
+        self.offset: Any = None
+        """What was given as `offset` with the last rows that were learned."""
+        core = recipe_of(self._template).fleet()
+        shared = isinstance(base, str) and base == "shared"
+        self._models = Models(core, shared=shared, max_keys=max_keys, threads=allowed_threads(n_jobs))
+        self._begin_base(base, shared)
+        learners.with_core(self._template, self._models)
+        self._store = FolderStore(store) if isinstance(store, str | os.PathLike) else store
+        if self._store is not None:
+            self._open_store(self._store)
+        self._models.journal = self._journal
+
+    def _begin_base(self, base: Any, shared: bool) -> None:
+        if base is None or shared:
+            return
+        if not isinstance(base, type(self._template)):
+            raise ValueError(f"base={base!r} is neither None, 'shared' nor a {type(self._template).__name__}.")
+        self._put(BASE, base)
+
+    def _open_store(self, store: FolderStore) -> None:
+        configuration = model_file.encode(self._contents())
+        stored = store.configuration()
+        if stored is not None and stored != configuration:
+            given, there = self._contents().model, _decoded(stored, store.path).model
+            odd = sorted(name for name in given.keys() | there.keys() if given.get(name) != there.get(name))
+            raise FleetStoreError(
+                f"{store.path} keeps a fleet of another configuration (different: {', '.join(odd) or 'version'}): use "
+                f"Fleet.load({str(store.path)!r}) to continue it, or another folder."
+            )
+        store.open(self, configuration)
+
+    def _contents(self) -> Contents:
+        base = self.base if isinstance(self.base, str) or self.base is None else "model"
+        extra = {"fleet": {"base": base, "max_keys": self.max_keys}}
+        return Contents({**self._blank.model, "extra": extra}, self._base_state())
+
+    def _base_state(self) -> bytes:
+        return self._models.core.save(BASE) if self.base is not None and self.base != "shared" else self._blank.state
+
+    # ---- learning and answering -------------------------------------------------------------------------------------
+
+    def predict_then_learn(self, keys: Any, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> Scores:
+        """Score every row with the model of its key, then learn it there. Returns the scores.
+
+        Rows of one key are learned in their order. Nothing is learned if a row, a key or a label is refused. After
+        Ctrl-C the first rows have been learned, and `clock` says how many in all.
+
+        Parameters
+        ----------
+        keys : list, array or column of str, bytes or int
+            The key of each row; all keys of a fleet are of one kind.
+        X, y, sample_weight
+            As for the learner's `partial_fit`.
+        offset : JSON value, default=None
+            The position in the stream after these rows, such as an offset in a topic. It is stored together with them:
+            after a crash, `offset` says exactly where to continue.
+        """
+        canonical(offset)  # refused before anything is learned
+        with alone(self), self._for(read_keys(keys), True):
+            before, self.offset = self.offset, offset
+            try:
+                scores: Scores = self._template.predict_then_learn(X, y, sample_weight=sample_weight)
+            except BaseException:
+                self.offset = before
+                raise
+            self._commit_if_due()
+        return scores
+
+    def partial_fit(self, keys: Any, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> Self:
+        """Learn every row in the model of its key; see `predict_then_learn`."""
+        self.predict_then_learn(keys, X, y, sample_weight, offset=offset)
+        return self
+
+    def decision_function(self, keys: Any, X: Any) -> Scores:
+        """Scores of the rows by the models of their keys; unknown keys are answered by the base. Learns nothing."""
+        with alone(self), self._for(read_keys(keys), False):
+            scores: Scores = self._template.decision_function(X)
+        return scores
+
+    def predict(self, keys: Any, X: Any) -> Array:
+        """Labels or numbers for the rows; see `decision_function`."""
+        with alone(self), self._for(read_keys(keys), False):
+            answers: Array = self._template.predict(X)
+        return answers
+
+    def predict_proba(self, keys: Any, X: Any) -> Scores:
+        """Probabilities of the classes for the rows, as the learner's `predict_proba`; see `decision_function`."""
+        with alone(self), self._for(read_keys(keys), False):
+            scores: Scores = self._template.predict_proba(X)
+        return scores
+
+    def _for(self, keys: list[Key], to_learn: bool) -> "_KeysOfRows":
+        if keys:
+            kind = kind_of(keys)
+            if self.key_kind not in (None, kind):
+                raise ValueError(f"keys are {kind} here, but those of this fleet are {self.key_kind}.")
+            if kind == "int":
+                refuse_large(keys)  # type: ignore[arg-type]
+            if to_learn:
+                self.key_kind = kind
+        return _KeysOfRows(self._models, keys)
+
+    # ---- models -----------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """Keys in memory."""
+        return len(self._models.of)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._models.of or (isinstance(key, str | bytes | int) and self._archived(key) is not None)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._models.of)
+
+    def keys(self) -> KeysView[Key]:
+        """Keys in memory, in the order in which they came."""
+        return self._models.of.keys()
+
+    def __getitem__(self, key: Key) -> OnlineLearner:
+        """A copy of the model of a key, as an ordinary estimator."""
+        slot = self._models.of.get(key)
+        if slot is not None:
+            return learners.written(self._template, self._blank, self._models.core.save(slot))
+        state = self._archived(key)
+        if state is None:
+            raise KeyError(key)
+        with self._for([key], False):
+            spare = self._models.visit(key)
+            try:
+                return learners.written(self._template, self._blank, self._models.core.save(spare))
+            finally:
+                self._models.leave(spare)
+
+    def __setitem__(self, key: Key, model: OnlineLearner) -> None:
+        """Make a copy of a model the model of a key."""
+        with alone(self), self._for([key], True):
+            self._check_same(model)
+            slot = self._models.open(key)
+            self._put(slot, model)
+            self._note({"do": "set", "kind": self.key_kind, "key": _text(key)}, self._models.state(slot))
+
+    def __delitem__(self, key: Key) -> None:
+        with alone(self):
+            self._models.remove(key)
+            self._note({"do": "del", "kind": self.key_kind, "key": _text(key)})
+
+    def _archived(self, key: Key) -> bytes | None:
+        return self._models.archived(key)
+
+    def _check_same(self, model: Any) -> None:
+        if not isinstance(model, OnlineLearner):
+            raise TypeError(f"{model!r} is not a learner of pocketkernel.")
+        mine, theirs = recipe_of(self._template), recipe_of(model)
+        if replace(theirs, seed=mine.seed) != mine:
+            raise ValueError(
+                f"this {type(model).__name__} was built differently: all models of a fleet have "
+                "the same parameters, columns and classes."
+            )
+
+    def _put(self, slot: int, model: OnlineLearner) -> None:
+        self._check_same(model)
+        status = self._models.core.load(slot, learners.contents_of(model).state)
+        if status != 0:
+            raise ValueError("this model cannot join the fleet: its {} {}.".format(*_core.describe(status)))
+
+    # ---- what it has become -----------------------------------------------------------------------------------------
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of a model."""
+        return self._models.core.slot_bytes
+
+    @property
+    def nbytes(self) -> int:
+        """All bytes of the fleet: models, rounded up to whole slabs, tables of keys, and what all models share."""
+        return self._models.core.nbytes + self._models.index_bytes
+
+    @property
+    def clock(self) -> int:
+        """Rows learned so far by all models, and models set or removed."""
+        return self._models.clock
+
+    @property
+    def evicted(self) -> int:
+        """How many times a key was evicted."""
+        return self._models.evicted
+
+    def tally(self) -> dict[str, Array]:
+        """Counters of all models in memory: keys, and their rounds, mistakes and cumulative_loss."""
+        slots = np.fromiter(self._models.of.values(), dtype=np.int64, count=len(self))
+        numbers = np.empty((len(slots), 3))
+        self._models.core.tallies(slots, numbers)
+        keys = np.empty(len(slots), dtype=object)
+        keys[:] = list(self._models.of)
+        return {
+            "keys": keys,
+            "rounds": numbers[:, 0].astype(np.int64),
+            "mistakes": numbers[:, 1].astype(np.int64),
+            "cumulative_loss": numbers[:, 2],
+        }
+
+    # ---- files ------------------------------------------------------------------------------------------------------
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole fleet to one file, for `Fleet.load`; an existing file is replaced atomically."""
+        configuration = model_file.encode(self._contents())
+        with alone(self), replacing(path) as file:
+            file.write(_EXPORT + len(configuration).to_bytes(8, "little") + configuration)
+            records.write_snapshot(self, file, {})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
+        """The fleet in a folder, which continues there, or in a file that `export` wrote."""
+        if os.path.isdir(path):
+            store = FolderStore(path)
+            configuration = store.configuration()
+            if configuration is None:
+                raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {CONFIGURATION}.")
+            return cls._from(_decoded(configuration, path), store, n_jobs)
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            head = file.read(len(_EXPORT) + 8)
+            length = int.from_bytes(head[len(_EXPORT) :], "little")
+            if not head.startswith(_EXPORT) or length > size - len(head):
+                raise FleetStoreError(f"{os.fspath(path)} is not an exported fleet.")
+            fleet = cls._from(_decoded(file.read(length), path), None, n_jobs)
+            with records.naming(Path(path)):
+                records.read_snapshot(fleet, file, size - len(head) - length)
+        return fleet
+
+    @classmethod
+    def _from(cls, contents: Contents, store: FolderStore | None, n_jobs: int | None) -> Self:
+        about = contents.model.get("extra", {}).get("fleet")
+        if not isinstance(about, dict) or about.keys() != {"base", "max_keys"}:
+            raise FleetStoreError("the configuration is not one of a fleet.")
+        model, _ = learners.restored(Contents({**contents.model, "extra": {}}, contents.state))
+        names = getattr(model, "feature_names_in_", None)
+        base = model if about["base"] == "model" else about["base"]
+        return cls(
+            model,
+            features=model.n_features_in_ if names is None else list(names),
+            classes=model.classes_ if isinstance(model, OnlineKernelClassifier) else recipe_of(model).classes,
+            store=store,
+            base=base,
+            max_keys=about["max_keys"],
+            n_jobs=n_jobs,
+        )
+
+    # ---- store ------------------------------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Return when everything that was learned will outlast a crash."""
+        if self._store is not None:
+            self._store.commit(self)
+
+    def snapshot(self) -> None:
+        """Write a snapshot into the store now, so that opening it is quick."""
+        if self._store is not None:
+            self._store.commit(self)
+            self._store.snapshot(self)
+
+    def close(self) -> None:
+        """Commit, and release the store. Without a store this does nothing."""
+        if self._store is not None:
+            store, self._store = self._store, None
+            self._models.journal = None
+            try:
+                store.commit(self)
+            finally:
+                store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _journal(self, keys: list[Key], rows: Rows, y: Any, weights: Any) -> None:
+        if self._store is not None:
+            assert self.key_kind is not None
+            piece = records.lesson_piece(self.key_kind, keys, rows, y, weights, offset=self.offset)
+            self._store.append(piece, len(keys))
+
+    def _commit_if_due(self) -> None:
+        if self._store is not None and self._store.due:
+            self._store.commit(self)
+
+    def _note(self, head: dict[str, Any], *blobs: bytes) -> None:
+        if self._store is not None:
+            self._store.append(records.piece_of(head, *blobs), 1)
+            self._commit_if_due()
+
+    def replay(self, piece: tuple[dict[str, Any], list[bytes]]) -> None:
+        """Do again what a piece of a log says; for stores."""
+        head, blobs = piece
+        try:
+            self.key_kind = head["kind"]
+            if head["do"] == "learn":
+                keys, rows, y, weights = records.read_lesson(head, blobs)
+                scores = learners.room_for_scores(self._template, len(keys))
+                with _KeysOfRows(self._models, keys):
+                    learn: Callable[..., int] = (
+                        self._models.learn_dense if len(rows) == 1 else self._models.learn_sparse
+                    )
+                    if learn(*rows, y, weights, scores) != 0:
+                        raise FleetStoreError("it has rows that cannot be learned")
+                self.offset = head["offset"]
+            elif head["do"] == "set":
+                self._models.load(self._models.open(_key(head)), blobs[0])
+            elif head["do"] == "del":
+                self._models.remove(_key(head))
+            else:
+                raise FleetStoreError(f"it has a record of an unknown kind, {short(head['do'])}")
+        except (KeyError, IndexError, TypeError) as error:
+            raise FleetStoreError("it has an impossible record") from error
+
+
+_EXPORT = b"PKFLEET1"
+
+
+class _KeysOfRows:
+    """The keys of the rows that are about to be learned or scored."""
+
+    def __init__(self, models: Models, keys: list[Key]) -> None:
+        self._models, self._keys = models, keys
+
+    def __enter__(self) -> None:
+        self._models.rows_of = self._keys
+
+    def __exit__(self, *_: object) -> None:
+        self._models.rows_of = []
+
+
+def _targets(learner: OnlineLearner, classes: Any) -> Any:
+    if isinstance(learner, OnlineKernelClassifier):
+        if classes is None:
+            raise ValueError("classes is missing: give all labels, for example classes=[0, 1].")
+        return classes
+    outputs = 1 if classes is None else classes
+    return np.zeros(1) if outputs == 1 else np.zeros((1, outputs))
+
+
+def _decoded(configuration: bytes, path: str | os.PathLike[str]) -> Contents:
+    try:
+        return model_file.decode(configuration, learners.plausible)
+    except ModelFileError as error:
+        raise FleetStoreError(f"{os.fspath(path)} cannot be read: {error}") from error
+
+
+def _text(key: Key) -> str | int:
+    return key.hex() if isinstance(key, bytes) else key
+
+
+def _key(head: dict[str, Any]) -> Key:
+    key = head["key"]
+    return bytes.fromhex(key) if head["kind"] == "bytes" else key

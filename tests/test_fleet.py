@@ -1,0 +1,411 @@
+"""A fleet is many separate models: the same bits, whatever the blocks, threads, evictions, crashes."""
+
+import errno
+import os
+import shutil
+import signal
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, PocketRegressor, Raker
+from pocketkernel.fleet import Fleet, FleetStoreError, FolderStore, _log
+
+LEARNERS = [
+    MOMDS(budget=12, random_state=0),
+    MOMDH(budget=12, random_state=0),
+    LKMBooks(budget=12, horizon=500, random_state=0),
+    Raker(memory="8KiB", random_state=0),
+    MulticlassMOMDS(budget=12, random_state=0),
+    PocketClassifier(memory="4KiB", random_state=0),
+    PocketRegressor(memory="8KiB", random_state=0),
+]
+POCKET = PocketClassifier(memory="4KiB", random_state=0)
+
+
+def keyed(rows=600, keys=15, seed=0):
+    """A stream of keys, rows and labels; half of the keys have the labels exchanged."""
+    rng = np.random.default_rng(seed)
+    of = np.minimum(rng.zipf(1.3, rows), keys)
+    X = rng.normal(size=(rows, 3))
+    return of, X, ((X[:, 0] > 0) ^ (of % 2 == 0)).astype(int)
+
+
+def fleet_of(learner=POCKET, **given):
+    classes = None if isinstance(learner, PocketRegressor) else [0, 1]
+    return Fleet(learner, features=3, classes=classes, **given)
+
+
+def fed(fleet, stream, block=100, first=0):
+    """Feed a stream from some row on, in blocks; the scores."""
+    keys, X, y = stream
+    parts = [slice(at, at + block) for at in range(first, len(keys), block)]
+    return np.concatenate([fleet.predict_then_learn(keys[s], X[s], y[s], offset=s.stop) for s in parts])
+
+
+def same(one, other):
+    """Whether two fleets have the same models."""
+    return sorted(one) == sorted(other) and all(one[key].to_bytes() == other[key].to_bytes() for key in one)
+
+
+# ---- bits -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
+def test_models_are_those_of_separate_learners(learner, is_sparse):
+    keys, X, y = keyed()
+    rows = sparse.csr_matrix(X) if is_sparse else X
+    fleet = fleet_of(learner, n_jobs=2)
+    scores = fleet.predict_then_learn(keys, rows, y)
+    assert len(fleet) == len(set(keys.tolist())) > 5
+    for key in set(keys.tolist()):
+        alone, mine = clone(learner), keys == key
+        more = {} if isinstance(learner, PocketRegressor) else {"classes": [0, 1]}
+        assert np.array_equal(scores[mine], alone.predict_then_learn(rows[mine], y[mine], **more))
+        assert fleet[key].to_bytes() == alone.to_bytes()
+        assert np.array_equal(fleet.predict(keys[mine][:5], rows[mine][:5]), alone.predict(rows[mine][:5]))
+
+
+@pytest.mark.parametrize("given", [{}, {"base": "shared"}, {"max_keys": 4}, {"max_keys": 4, "base": "shared"}], ids=str)
+def test_blocks_and_threads_do_not_matter(given):
+    stream = keyed()
+    whole, rows = fleet_of(n_jobs=1, **given), fleet_of(n_jobs=2, **given)
+    assert np.array_equal(fed(whole, stream, 600), fed(rows, stream, 1))
+    assert same(whole, rows)
+    assert whole.evicted == rows.evicted
+    assert (whole.evicted > 50) == ("max_keys" in given)
+
+
+def test_a_shared_base_is_a_model_of_all_rows():
+    keys, X, y = keyed()
+    fleet = fleet_of(base="shared")
+    fleet.partial_fit(keys, X, y)
+    alone = clone(POCKET).partial_fit(X, y, classes=[0, 1])
+    assert np.array_equal(fleet.decision_function([-1] * 600, X), alone.decision_function(X))
+    late = np.flatnonzero(keys == keys[-1])[0]  # its model began as a copy of what the base was then
+    copy = clone(POCKET).partial_fit(X[:late], y[:late], classes=[0, 1]) if late else clone(POCKET)
+    mine = keys == keys[-1]
+    copy.partial_fit(X[mine], y[mine], classes=[0, 1])
+    assert fleet[int(keys[-1])].to_bytes() == copy.to_bytes()
+
+
+def test_a_given_base():
+    keys, X, y = keyed()
+    base = clone(POCKET).partial_fit(X, y, classes=[0, 1])
+    fleet = fleet_of(base=base)
+    assert np.array_equal(fleet.decision_function(keys, X), base.decision_function(X))
+    fleet.partial_fit(keys[:1], X[:1], y[:1])
+    base.partial_fit(X[:1], y[:1])
+    assert fleet[int(keys[0])].to_bytes() == base.to_bytes()
+    with pytest.raises(ValueError, match="differently"):
+        fleet_of(base=PocketClassifier(memory="8KiB").fit(X, y))
+
+
+# ---- keys and rows --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind", [list, tuple, np.array, pd.Series, pl.Series, pa.array, lambda keys: pa.chunked_array([keys])]
+)
+@pytest.mark.parametrize(
+    "keys", [["a", "ü", "a"], [b"a", b"\0", b"a"], [2**62, -5, 2**62]], ids=["str", "bytes", "int"]
+)
+def test_keys_of_every_kind(kind, keys, tmp_path):
+    if kind is np.array and isinstance(keys[0], bytes):
+        pytest.skip("NumPy drops the zeros at the end of bytes")
+    with fleet_of(store=tmp_path / "fleet") as fleet:
+        fleet.partial_fit(kind(keys), np.eye(3), [0, 1, 1])
+        assert list(fleet.keys()) == keys[:2]
+        assert fleet.tally()["rounds"].tolist() == [2, 1]
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        assert list(fleet) == keys[:2]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("abc", "one key per row"),
+        ({"a", "b", "c"}, "one key per row"),
+        (["a", "b"], "3 rows, but there are 2 keys"),
+        (["a", 1, "b"], "1 of type int"),
+        ([True, False, True], "True of type bool"),
+        ([1.0, 2.0, 3.0], "1.0 of type float"),
+        ([None, "a", "b"], "None of type NoneType"),
+        ([2**63, 1, 2], "beyond 64 bits"),
+        (np.array(3), "no rows"),
+    ],
+)
+def test_odd_keys_are_refused(keys, message):
+    fleet = fleet_of()
+    with pytest.raises(ValueError, match=message):
+        fleet.partial_fit(keys, np.eye(3), [0, 1, 1])
+    assert len(fleet) == 0
+    fleet.partial_fit(["a", "b", "c"], np.eye(3), [0, 1, 1])
+    with pytest.raises(ValueError, match="keys are int here, but those of this fleet are str"):
+        fleet.decision_function([1, 2, 3], np.eye(3))
+
+
+@pytest.mark.parametrize("given", [{}, {"max_keys": 2}, {"base": "shared"}], ids=str)
+def test_nothing_is_learned_if_a_row_is_refused(given):
+    fleet = fleet_of(**given)
+    fleet.partial_fit(["a", "b"], np.eye(3)[:2], [0, 1])
+    before = {key: fleet[key].to_bytes() for key in fleet}
+    bad = np.eye(3)
+    bad[2, 2] = np.inf
+    for X, y, weights in [(bad, [0, 1, 1], None), (np.eye(3), [0, 1, 7], None), (np.eye(3), [0, 1, 1], [1, 1, -1])]:
+        with pytest.raises(ValueError, match=r"infin|7|-1"):
+            fleet.partial_fit(["b", "c", "d"], X, y, weights)
+    assert {key: fleet[key].to_bytes() for key in fleet} == before
+    assert fleet.clock == 2
+    assert np.array_equal(fleet.decision_function(["d"], np.eye(3)[:1]), fleet.decision_function(["x"], np.eye(3)[:1]))
+
+
+def test_frames_need_their_names():
+    X = pd.DataFrame(np.eye(3), columns=["a", "b", "c"])
+    fleet = Fleet(POCKET, features=["a", "b", "c"], classes=[0, 1])
+    fleet.partial_fit(X.a.astype(str), X, [0, 1, 1])
+    assert fleet["1.0"].feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="feature names"):
+        fleet.partial_fit(["a"] * 3, X.rename(columns={"a": "z"}), [0, 1, 1])
+
+
+def test_models_come_and_go():
+    keys, X, y = keyed()
+    fleet = fleet_of()
+    fleet.partial_fit(keys, X, y)
+    copy = fleet[1]
+    copy.partial_fit(X, y)
+    assert fleet[1].to_bytes() != copy.to_bytes()
+    fleet[1] = copy
+    fleet[999] = copy
+    assert fleet[1].to_bytes() == fleet[999].to_bytes() == copy.to_bytes()
+    del fleet[1]
+    assert 1 not in fleet and 999 in fleet
+    for bad in (1, "1"):
+        with pytest.raises(KeyError):
+            fleet[bad]
+        with pytest.raises(KeyError):
+            del fleet[bad]
+    with pytest.raises(ValueError, match="built differently"):
+        fleet[1] = PocketClassifier(memory="8KiB").fit(X, y)
+    with pytest.raises(TypeError, match="not a learner"):
+        fleet[1] = "model"
+    assert 1 not in fleet
+
+
+def test_bytes_are_what_is_promised():
+    fleet = fleet_of()
+    fleet.partial_fit(list(range(20_000)), np.zeros((20_000, 3)), [0, 1] * 10_000)
+    assert fleet.slot_bytes < 4096
+    assert fleet.nbytes < 20_000 * 4096
+    assert fleet.nbytes > 20_000 * fleet.slot_bytes
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"classes": None}, "classes is missing"),
+        ({"max_keys": 0}, "max_keys=0 is too small"),
+        ({"base": "other"}, "neither None"),
+        ({"learner": "PocketClassifier"}, "not a learner"),
+    ],
+)
+def test_odd_parameters_are_refused(given, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        Fleet(**{"learner": POCKET, "features": 3, "classes": [0, 1]} | given)
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [{}, {"base": "shared"}, {"max_keys": 4}], ids=str)
+def test_export(given, tmp_path):
+    stream = keyed()
+    fleet = fleet_of(**given)
+    fed(fleet, stream)
+    fleet.export(tmp_path / "file")
+    other = Fleet.load(tmp_path / "file")
+    assert same(fleet, other)
+    assert (other.clock, other.evicted, other.offset) == (fleet.clock, fleet.evicted, fleet.offset)
+    assert np.array_equal(fed(fleet, stream), fed(other, stream))  # they go on alike
+    data = bytearray((tmp_path / "file").read_bytes())
+    for at in np.random.default_rng(0).integers(0, len(data), 60).tolist():
+        data[at] ^= 1
+        (tmp_path / "bad").write_bytes(data)
+        with pytest.raises(FleetStoreError):
+            Fleet.load(tmp_path / "bad")
+        data[at] ^= 1
+    for size in (0, 5, 100, len(data) - 1):
+        (tmp_path / "bad").write_bytes(data[:size])
+        with pytest.raises(FleetStoreError):
+            Fleet.load(tmp_path / "bad")
+
+
+@pytest.mark.parametrize("snapshot_bytes", [None, 1, 9000])
+def test_a_store_continues(snapshot_bytes, tmp_path):
+    stream = keyed()
+    whole = fleet_of(max_keys=6)
+    unlimited = fleet_of()
+    scores = fed(unlimited, stream)
+    del whole
+    for first in range(0, 600, 200):
+        store = FolderStore(tmp_path / "fleet", sync_every=70, snapshot_bytes=snapshot_bytes)
+        with fleet_of(max_keys=6, store=store) as fleet:
+            assert fleet.clock == first
+            assert (fleet.offset or 0) == first
+            keys, X, y = (part[: first + 200] for part in stream)
+            assert np.array_equal(fed(fleet, (keys, X, y), 50, first), scores[first : first + 200])
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        assert fleet.evicted > 50
+        assert np.array_equal(fleet.decision_function(*stream[:2]), unlimited.decision_function(*stream[:2]))
+        key = next(key for key in unlimited if key not in set(fleet))
+        assert fleet[key].to_bytes() == unlimited[key].to_bytes()  # from the archive
+        del fleet[key]
+        assert key not in fleet
+        fleet[key] = unlimited[3]
+        fleet.commit()
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        assert fleet[key].to_bytes() == unlimited[3].to_bytes()
+
+
+def test_one_process_at_a_time(tmp_path):
+    with fleet_of(store=tmp_path / "fleet"), pytest.raises(ValueError, match="in use by another run"):
+        fleet_of(store=tmp_path / "fleet")
+    with pytest.raises(FleetStoreError, match=r"another configuration \(different: .*parameters"):
+        fleet_of(PocketClassifier(memory="8KiB", random_state=0), store=tmp_path / "fleet")
+    with pytest.raises(FleetStoreError, match="has no fleet"):
+        Fleet.load(tmp_path)
+    fleet_of(store=tmp_path / "fleet").close()
+
+
+OPERATIONS = ("pwrite", "fsync", "ftruncate", "replace", "unlink", "open")
+
+
+def killed_at(operation, folder, stream):
+    """Feed a stream in a child process that is killed before or, every second time, in the midst of that operation."""
+    pid = os.fork()
+    if pid > 0:
+        return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+    done = 0
+
+    def counted(function):
+        def call(*given, **named):
+            nonlocal done
+            done += 1
+            if done == operation:
+                if function.__name__ == "pwrite" and operation % 2:
+                    function(given[0], given[1][: len(given[1]) // 3], given[2])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*given, **named)
+
+        return call
+
+    try:
+        for name in OPERATIONS:
+            setattr(os, name, counted(getattr(os, name)))
+        with fleet_of(max_keys=6, n_jobs=1, store=FolderStore(folder, sync_every=20, snapshot_bytes=9000)) as fleet:
+            fed(fleet, stream, 20, fleet.clock)
+    finally:
+        os._exit(0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_at_every_operation(tmp_path):
+    stream = keyed(300)
+    unlimited = fleet_of(n_jobs=1)
+    scores = fed(unlimited, stream)
+    kills = 0
+    for operation in range(1, 1000):
+        folder = tmp_path / "fleet"
+        shutil.rmtree(folder, ignore_errors=True)
+        was_killed = killed_at(operation, folder, stream)
+        kills += was_killed
+        with fleet_of(max_keys=6, n_jobs=1, store=FolderStore(folder, sync_every=20, snapshot_bytes=9000)) as fleet:
+            assert fleet.clock % 20 == 0  # whole calls
+            assert (fleet.offset or 0) == fleet.clock
+            first = fleet.clock
+            assert first == 300 or was_killed
+            if first < 300:
+                assert np.array_equal(fed(fleet, stream, 20, first), scores[first:])
+            for key in unlimited:
+                assert fleet[key].to_bytes() == unlimited[key].to_bytes()
+        if not was_killed:
+            break
+    assert kills > 30
+
+
+def test_a_torn_or_damaged_log(tmp_path):
+    stream = keyed(300)
+    with fleet_of(store=FolderStore(tmp_path / "fleet", sync_every=50)) as fleet:
+        fed(fleet, stream, 50)
+    log = tmp_path / "fleet" / "log-0"
+    data = log.read_bytes()
+    ends = [end for end, _ in _log.records(data)]
+    assert len(ends) == 6
+    rng = np.random.default_rng(0)
+    for size in sorted({0, *ends, *rng.integers(0, len(data), 25).tolist()}):  # cut off anywhere
+        log.write_bytes(data[:size])
+        with Fleet.load(tmp_path / "fleet") as fleet:
+            assert fleet.clock == 50 * sum(end <= size for end in ends)
+        assert log.stat().st_size == max((end for end in ends if end <= size), default=0)
+    for _ in range(25):  # a tail of which only some pages reached the disk
+        torn = bytearray(data)
+        torn[rng.integers(ends[4], ends[5]) :] = b""
+        torn += bytes(rng.integers(0, ends[5] - len(torn) + 1))
+        log.write_bytes(torn)
+        with Fleet.load(tmp_path / "fleet") as fleet:
+            assert fleet.clock == (300 if torn == data else 250)
+    for at in rng.integers(0, ends[4], 40).tolist():  # what was acknowledged is never dropped in silence
+        bad = bytearray(data)
+        bad[at] ^= 1 << rng.integers(8)
+        log.write_bytes(bad)
+        with pytest.raises(FleetStoreError, match=r"log-0 cannot be read: it is damaged at byte"):
+            Fleet.load(tmp_path / "fleet")
+        assert log.read_bytes() == bad
+
+
+def test_a_damaged_snapshot_or_archive(tmp_path):
+    with fleet_of(store=tmp_path / "fleet", max_keys=4) as fleet:
+        fed(fleet, keyed(100))
+        fleet.snapshot()
+    path = tmp_path / "fleet" / "snapshot"
+    data = path.read_bytes()
+    for at in np.random.default_rng(0).integers(0, len(data), 60).tolist():
+        bad = bytearray(data)
+        bad[at] ^= 4
+        path.write_bytes(bad)
+        with pytest.raises(FleetStoreError, match="snapshot cannot be read"):
+            Fleet.load(tmp_path / "fleet")
+    path.write_bytes(data)
+    archive = tmp_path / "fleet" / "archive.sqlite"
+    archive.write_bytes(b"nothing" * 1000)
+    with pytest.raises((FleetStoreError, sqlite3.DatabaseError), match=r"archive.sqlite cannot be read"):
+        Fleet.load(tmp_path / "fleet")
+
+
+def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
+    stream = keyed(300)
+    with fleet_of(store=FolderStore(tmp_path / "fleet", sync_every=100)) as fleet:
+        keys, X, y = stream
+        fleet.partial_fit(keys[:100], X[:100], y[:100])
+        with monkeypatch.context() as broken:
+
+            def full(file, data, at):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+            broken.setattr(os, "pwrite", full)
+            with pytest.raises(OSError, match=r"No space left on device.*log-0"):
+                fleet.partial_fit(keys[100:200], X[100:200], y[100:200])
+        fleet.partial_fit(keys[200:], X[200:], y[200:])
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        assert fleet.clock == 300
+        other = fleet_of()
+        other.partial_fit(*stream)
+        assert same(fleet, other)
