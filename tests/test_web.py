@@ -17,12 +17,10 @@ import pocketkernel as pk
 from pocketkernel.learners import raw_scores
 
 WEB = Path(__file__).parents[1] / "web"
-DIST = WEB / "dist"
 
 pytestmark = [
     pytest.mark.skipif(not WEB.is_dir(), reason="needs the folder web of the repository"),
     pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang, which compiles WebAssembly"),
-    pytest.mark.xdist_group("web"),
 ]
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 
