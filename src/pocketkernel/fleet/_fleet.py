@@ -226,6 +226,10 @@ class Fleet:
             finally:
                 self._models.leave(spare)
 
+    def blank(self) -> OnlineLearner:
+        """A model that has learned nothing, like those of the fleet."""
+        return learners.written(self._template, self._blank, self._blank.state)
+
     def __setitem__(self, key: Key, model: OnlineLearner) -> None:
         """Make a copy of a model the model of a key."""
         with alone(self), self._for([key], True):

@@ -1,7 +1,8 @@
 """Feeding a fleet from files: rows with a key, learned in order, resumed exactly where the store ends."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -9,14 +10,16 @@ import numpy as np
 
 from pocketkernel import learners, model_file
 from pocketkernel._files import write_atomically
+from pocketkernel._scores import labels_of
 from pocketkernel.evaluate.job import make_learner
 from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline
-from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, found_task
+from pocketkernel.evaluate.run import plain_label
+from pocketkernel.evaluate.task import CLASSIFICATION, found_task
 from pocketkernel.fleet._fleet import Fleet
 from pocketkernel.fleet._store import FolderStore
 from pocketkernel.fleet.records import FleetStoreError
-from pocketkernel.loading import estimator_of, read
-from pocketkernel.stream import Block, Stream, open_stream
+from pocketkernel.loading import read
+from pocketkernel.stream import Block, open_stream
 
 PIPELINE_FILE = "pipeline.pk"
 AGES = 24
@@ -46,7 +49,7 @@ class Counts:
         """The counts that were stored with the last rows."""
         if offset is None:
             return cls()
-        if not isinstance(offset, dict) or offset.keys() != vars(cls()).keys():
+        if not isinstance(offset, dict) or offset.keys() != asdict(cls()).keys():
             raise FleetStoreError("this fleet was not fed by `pocketkernel fleet run`, so it cannot be resumed by it.")
         return cls(**offset)
 
@@ -130,24 +133,44 @@ class Feed:
 
     def _learn(self, block: Block) -> None:
         keys, y = block.ids, block.y
-        assert keys is not None and y is not None
-        known = np.ones(len(block), dtype=bool) if self.classes is None else np.isin(y, self.classes)
-        if not known.all():
-            bad = y[~known][0]
-            raise ValueError(f"{block.file} has the label {bad!r}, which is not among the first rows: give --classes.")
-        counts = Counts(**{name: list(v) if isinstance(v, list) else v for name, v in vars(self.counts).items()})
+        assert keys is not None
+        assert y is not None
+        if self.classes is not None and not np.isin(y, self.classes).all():
+            odd = y[~np.isin(y, self.classes)][0]
+            raise ValueError(
+                f"{block.file} has the label {plain_label(odd)!r}, which the first rows do not have: give all labels "
+                "with --classes."
+            )
         ages = np.empty(len(keys), dtype=np.int64)
         for row, key in enumerate(keys):
-            ages[row] = age = self._ages.get(key, 0)
-            self._ages[key] = age + 1
-        # What was wrong is known only after learning, but is stored together with the rows.
-        scores = self.fleet.decision_only(keys, block.X, y) if False else None
-        del scores
-        answers = self.fleet.predict_then_learn(keys, block.X, y, offset=lambda got: self._count(counts, ages, got, y))
-        del answers
+            ages[row] = self._ages.get(key, 0)
+            self._ages[key] = ages[row] + 1
 
-    def _count(self, counts: Counts, ages: Any, scores: Any, y: Any) -> Any:
-        raise NotImplementedError
+        def counted(scores: Any) -> dict[str, Any]:
+            answers = scores if self.classes is None else labels_of(scores, self.classes)
+            self.counts.add(ages, (answers - y) ** 2 if self.classes is None else answers != y)
+            return asdict(self.counts)
+
+        self.fleet.predict_then_learn(keys, block.X, y, offset=counted)
 
     def close(self) -> None:
         """Write how rows were read, and release the store."""
+        with ExitStack() as held:
+            held.callback(self.fleet.close)
+            encoding = None if self.stream.encoding is None else self.stream.encoding.to_dict()
+            reading = {**self._reading, **self.stream.dialect, "format": self.stream.format}
+            section, arrays = Pipeline(self.stream.n_features, encoding, None, reading).written()
+            contents = replace(learners.contents_of(self.fleet.blank()), sections={PIPELINE: section}, arrays=arrays)
+            write_atomically(self.folder / PIPELINE_FILE, model_file.encode(contents))
+
+
+def pipeline_in(folder: Path) -> Pipeline:
+    """How the rows of a fleet in a folder are read."""
+    path = folder / PIPELINE_FILE
+    if not path.exists():
+        raise FileNotFoundError(f"{folder} has no {PIPELINE_FILE}: it is not the folder of `pocketkernel fleet run`.")
+    with model_file.naming(path):
+        pipeline = Pipeline.of(read(path))
+    if pipeline is None:
+        raise FleetStoreError(f"{path} does not contain how to read rows.")
+    return pipeline
