@@ -1,4 +1,4 @@
-"""Every classifier of the package, small enough for tests."""
+"""Every classifier and regressor of the package, small enough for tests."""
 
 from pocketkernel import learners
 
@@ -7,6 +7,7 @@ ESTIMATORS = [
     for class_ in (getattr(learners, name) for name in learners.__all__)
     if issubclass(class_, learners.OnlineKernelClassifier)
 ]
+REGRESSORS = [class_ for class_ in (getattr(learners, name) for name in learners.__all__) if class_ not in ESTIMATORS]
 SMALL = {"budget": 8, "features": 8, "reservoir": 3, "horizon": 300, "random_state": 1}
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from safetensors.numpy import save as save_safetensors
 from scipy import sparse
 
-from discover import ESTIMATORS, small
+from discover import ESTIMATORS, REGRESSORS, small
 from pocketkernel import Gaussian, Laplacian, Linear, ModelFileError, Polynomial, _core, learners, model_file, river
 from pocketkernel.learners import plausible
 
@@ -44,6 +44,15 @@ def rows(d, n=60):
 
 def make(class_, dtype, width=3, **given):
     return small(class_, dtype=dtype, **given).partial_fit(*rows(width), classes=[-1, 1])
+
+
+def make_regressor(class_, dtype, width=3, outputs=1, **given):
+    X, y = rows(width)
+    return small(class_, dtype=dtype, **given).partial_fit(X, targets(y, outputs))
+
+
+def targets(y, outputs):
+    return y * 1.5 + 3.0 if outputs == 1 else np.outer(y, np.arange(1.0, outputs + 1))
 
 
 def variants(class_):
@@ -79,6 +88,27 @@ def make_river(class_):
 
 
 MODELS += [make_river(class_) for class_ in ESTIMATORS]
+MODELS += [
+    make_regressor(class_, dtype, **given).to_bytes()
+    for class_ in REGRESSORS
+    for given in (
+        {},
+        {"outputs": 3, "memory": "16KiB"},
+        {"loss": "quantile", "quantile": 0.3, "width": 70, "memory": "16KiB"},
+    )
+    for dtype in ("float32", "float64")
+]
+
+
+def make_river_regressor(class_):
+    """The same of numbers."""
+    model = river.KernelRegressor(small(class_, random_state=None), seed=1, width=3)
+    for row, y in zip(*rows(4), strict=True):
+        model.learn_one(dict(zip("abcd", row.tolist(), strict=True)), float(y))
+    return model.to_bytes()
+
+
+MODELS += [make_river_regressor(class_) for class_ in REGRESSORS]
 
 
 def load(data):
@@ -86,13 +116,13 @@ def load(data):
     if contents.model.get("extra"):
         stream = river.restored(*learners.restored(contents))
         stream.learner_.set_params(n_jobs=None)
-        label = next(iter(stream._labels.places), True)
+        label = 0.5 if type(stream.learner_) in REGRESSORS else next(iter(stream._labels.places), True)
         for x in ({"a": 1.0, "d": 2.0}, {"new": 0.5}):
             stream.predict_one(x)
             stream.learn_one(x, label)
         return stream.learner_
     name = contents.model.get("estimator")
-    class_ = next((c for c in ESTIMATORS if c.__name__ == name), ESTIMATORS[0])
+    class_ = next((c for c in ESTIMATORS + REGRESSORS if c.__name__ == name), ESTIMATORS[0])
     return class_.from_bytes(data)
 
 
@@ -110,16 +140,22 @@ def use(model):
     """
     model.set_params(n_jobs=None)  # a wrong one is refused by name when a block is scored
     X, signs = rows(model.n_features_in_, 24)
-    y = model.classes_[(signs > 0).astype(int)]
+    if type(model) in REGRESSORS:
+        y, score = targets(signs, model.n_outputs_), model.predict
+    else:
+        y, score = model.classes_[(signs > 0).astype(int)], model.decision_function
     huge = np.clip(X * (largest_value(model) / 2), -largest_value(model), largest_value(model))
     weights = np.where(np.arange(24) % 7 == 3, 1e9, 1.0)
     scores = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names of columns, NaN in arithmetic
         for block, weight in ((sparse.csr_matrix(X), None), (X + 0.1, None), (huge, None), (X - 0.1, weights)):
-            scores.append(model.decision_function(block))
+            scores.append(score(block))
             scores.append(model.predict_then_learn(block, y, sample_weight=weight))
-            scores.append(model.decision_function(block))
+            scores.append(score(block))
+            if type(model) in REGRESSORS:
+                model.predict_then_learn(block, y * 1e69)
+                scores.extend(np.moveaxis(model.predict_interval(block), -1, 0))
         model.predict(X[:2])
         model.diagnostics_, model.kernel_weights_, model.nbytes, model.get_params()
         with suppress(OverflowError):  # it has diverged
@@ -344,6 +380,7 @@ def model_digest(recipe):
         ["full", "float16", "bfloat16"].index(recipe["storage"]),
         bits(recipe["step"]), bits(recipe["norm_bound"]), recipe["reservoir"], bits(recipe["horizon"]),
         bits(recipe["nu"]), bits(recipe["rate"]), bits(recipe["regularization"]),
+        *([bits(recipe["quantile"])] if recipe["quantile"] else []),
         *([3] if recipe["learner"] == "pocket_classifier" else []),  # its revision
     ])  # fmt: skip
 
@@ -356,7 +393,7 @@ def with_good_checksums(state, payload, recipe):
 
 
 COUNTS = ("budget", "features", "reservoir", "seed")
-REALS = ("step", "norm_bound", "horizon", "nu", "rate", "regularization")
+REALS = ("step", "norm_bound", "horizon", "nu", "rate", "regularization", "quantile")
 
 
 def edit_recipe(data, rng):

@@ -49,10 +49,10 @@ MISTAKES = {
     "unknown format": (["run", "odd.bin"], 2, "set --format"),
     "cut file": (["run", "cut.svm.gz"], 1, "compressed data that is whole"),
     "bad line": (["run", "odd.bin", "--format", "libsvm", "--features", "2"], 1, "odd.bin, line 1, column 1"),
-    "missing value": (["run", "text.csv"], 1, "--missing mean"),
+    "missing value": (["run", "text.csv", "--strict"], 1, "--missing mean"),
     "unknown column": (["run", "text.csv", "--label", "z"], 2, "label='z' is not a column"),
     "no label column": (["run", "text.csv", "--drop", "label", "--label", "false"], 2, "is not a column"),
-    "wrong classes": (["run", "rows.svm", "--classes", "0,1"], 1, "expected one of the classes 0, 1"),
+    "wrong classes": (["run", "rows.svm", "--classes", "0,1", "--strict"], 1, "expected one of the classes 0, 1"),
     "one class": (["run", "rows.svm", "--classes", "1"], 2, "is too short"),
     "unknown learner": (["run", "rows.svm", "--learner", "svm"], 2, "learner='svm' is unknown"),
     "unknown parameter": (["run", "rows.svm", "--set", "foo=1"], 2, "foo is not a parameter of PocketClassifier"),
@@ -90,11 +90,15 @@ def test_mistakes_get_one_line_and_an_exit_code(case, capsys):
 
 def test_a_missing_package(capsys, monkeypatch):
     monkeypatch.setattr("pocketkernel.cli.run.find_spec", lambda name: None)
-    assert main(["run", "rows.svm", "--report"]) == 1
-    assert "pip install 'pocketkernel[report]'" in capsys.readouterr().err
     assert main(["run", "rows.svm", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert "curve.csv" in found["files"] and "report.html" not in found["files"]
+    assert "curve.csv" in found["files"] and "report.html" in found["files"]
+
+
+def test_the_extra_to_install_is_named(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert main(["run", "rows.svm", "--record-format", "parquet", "--force"]) == 1
+    assert "pip install 'pocketkernel[files]'" in capsys.readouterr().err
 
 
 def test_a_fault_of_ours_keeps_its_traceback(monkeypatch):

@@ -114,9 +114,11 @@ def iris(tmp_path):
 
 def test_a_sorted_file_is_told_loudly(iris, capsys):
     found = answer(capsys, iris)["metrics"]
-    assert len(found["warnings"]) == 2
+    assert len(found["warnings"]) == 4
     assert "to repeat the last label" in found["warnings"][0]
     assert "class c appears first in row 401 of 600" in found["warnings"][1]
+    assert "--permute 0" in found["warnings"][2]
+    assert f"Shuffled (600 rows): {found['shuffled']['mistake_rate']:.2%} mistakes" in found["warnings"][3]
     assert found["shuffled"]["rows"] == 600
     assert found["shuffled"]["mistake_rate"] > found["baselines"]["last_label"]["mistake_rate"]
     assert found["shuffled"]["baselines"]["last_label"] > 0.5
@@ -139,7 +141,7 @@ def test_the_shuffled_figure_is_that_of_permute(iris, capsys):
 def test_a_pipe_cannot_be_shuffled(iris):
     with open(iris, "rb") as file:
         run = run_job(Job(file, reading={"format": "csv"}), iris.with_suffix(".run"))
-    assert run.results["warnings"] and run.results["shuffled"] is None
+    assert len(run.results["warnings"]) == 3 and run.results["shuffled"] is None
 
 
 def test_a_rare_class_is_not_late():

@@ -23,10 +23,10 @@ REFILL = """
 import sys, threading, time, warnings
 import numpy as np
 from scipy import sparse
-from discover import ESTIMATORS, small
+from discover import ESTIMATORS, REGRESSORS, small
 
 rng = np.random.default_rng(int(sys.argv[2]))
-seconds = float(sys.argv[1]) / (2 * len(ESTIMATORS))
+seconds = float(sys.argv[1]) / (2 * len(ESTIMATORS + REGRESSORS))
 n, d = 600, 80
 few, many = np.zeros((n, d)), rng.normal(size=(n, d))
 few[:, ::8] = many[:, ::8]
@@ -49,18 +49,19 @@ def refilling(arrays, contents):
 rows = 0
 refills = [0]
 warnings.simplefilter("ignore")
-for class_ in ESTIMATORS:
+for class_ in ESTIMATORS + REGRESSORS:
     for kind in ("dense", "csr"):
         model = small(class_, n_jobs=2).fit(few, y)
+        score = getattr(model, "decision_function", model.predict)
         if kind == "dense":
             X = few.copy()
-            y_, w = y.copy(), np.ones(n)
+            y_, w = (y * 1.0 if class_ in REGRESSORS else y.copy()), np.ones(n)
             thread = refilling([X, y_, w], [[few, y, 1.0], [many, y, 1e9], [rubbish, 7, np.nan]])
         else:
             X = sparse.csr_matrix(np.where(rng.random((n, d)) < 0.3, many, 0.0))
             columns, starts = X.indices.copy(), X.indptr.copy()
             wild = rng.choice([-1, 0, d, 2**31 - 1, -(2**31)], len(columns))
-            y_, w = y.copy(), np.ones(n)
+            y_, w = (y * 1.0 if class_ in REGRESSORS else y.copy()), np.ones(n)
             thread = refilling(
                 [X.data, X.indices, X.indptr, y_, w],
                 [[X.data.copy(), columns, starts, y, 1.0], [np.nan, wild, rng.permutation(starts), 7, -1.0],
@@ -68,7 +69,7 @@ for class_ in ESTIMATORS:
             )
         begin = time.monotonic()
         while time.monotonic() - begin < seconds:
-            for call in (lambda: model.partial_fit(X, y_, sample_weight=w), lambda: model.decision_function(X)):
+            for call in (lambda: model.partial_fit(X, y_, sample_weight=w), lambda: score(X)):
                 rows += n
                 try:
                     call()

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -683,6 +684,14 @@ def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
     assert caught.value.filename == str(path)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["m"]
+
+
+@pytest.mark.parametrize("class_", [MOMDS, PocketClassifier])
+def test_a_file_of_the_first_version_is_refused_with_the_reason(class_):
+    """Both have changed since: their numbers would mean something else, or some would be missing."""
+    path = Path(__file__).with_name("data") / f"first_{class_.__name__}.safetensors"
+    with pytest.raises(ModelFileError, match=r"an earlier version of pocketkernel(, in which| wrote it, in which)"):
+        class_.from_bytes(path.read_bytes())
 
 
 def test_a_folder_that_cannot_be_settled(tmp_path, monkeypatch):

@@ -14,10 +14,9 @@ from pocketkernel.kernels import (
     Matern52,
     Polynomial,
     RationalQuadratic,
-    SharedMOMDH,
     gaussians,
 )
-from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
+from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker, SharedMOMDH
 
 PAPER = gaussians([0.25, 1, 4, 16, 64])
 MIXED = (
@@ -468,7 +467,7 @@ def test_pocket_classifier_with_constant_columns(C):
 def test_pocket_classifier_with_columns_of_any_size():
     X, y = columns_of_any_size()
     reference = compare_pockets(X, y, 2, "16KiB")
-    assert np.ptp(np.log10(reference.spread)) > 10
+    assert np.ptp(np.log10(reference.spread)) > 11
 
 
 @pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
@@ -482,7 +481,8 @@ def test_pocket_classifier_when_units_and_levels_change(as_csr):
         X[:, 4] *= np.arange(2000) % 4 == 0
         X[1000:, 4] *= 1e5
         reference = compare_pockets(X, classes_of(X, y, 2), 2, "16KiB" if d == 5 else "48KiB", as_csr)
-        assert reference.restarts >= 4
+        # All but the one that wakes up: after 1,000 zeros its deviation grows faster than the evidence does.
+        assert reference.restarts == 4
 
 
 @pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])

@@ -284,7 +284,6 @@ def test_one_heavy_row_does_not_last(stream, row, weight):
         scores = make().predict_then_learn(X, y, sample_weight=w)
         heavy.append(np.mean(((scores >= 0) != y)[LATE]))
         plain.append(mistakes(X, y, LATE))
-    print(plain, heavy)
     assert np.mean(heavy) < np.mean(plain) + 0.01
 
 
@@ -509,7 +508,7 @@ def test_digits():
 def test_two_of_three_classes():
     """A class that never comes costs little."""
     X, y = xor(5000)
-    scores = make(memory="32KiB").predict_then_learn(X, y, classes=[0, 1, 2])
+    scores = make(memory="16KiB").predict_then_learn(X, y, classes=[0, 1, 2])
     assert np.all(np.argmax(scores[200:], axis=1) < 2)
     assert np.mean(np.argmax(scores, axis=1)[LATE] != y[LATE]) < 0.17
 

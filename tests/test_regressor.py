@@ -363,6 +363,15 @@ def test_plans():
 # ---- bad input ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", ["M8[s]", "m8[s]"])
+def test_targets_that_are_times_are_refused_with_a_remedy(kind):
+    """Not that of labels, which is to turn them into text."""
+    X, _ = friedman(10)
+    for given in (np.arange(10).astype(kind), list(np.arange(10).astype(kind))):
+        with pytest.raises(ValueError, match=r"y holds (dates|times) .*: turn them into numbers, for example"):
+            small().fit(X, given)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e71])
 def test_bad_targets_are_refused(bad):
     X, y = friedman(100)

@@ -2,7 +2,6 @@
 
 import math
 import re
-import sys
 from xml.etree import ElementTree
 
 import numpy as np
@@ -138,8 +137,6 @@ def test_ramp_has_as_many_colours():
 
 @pytest.fixture
 def page(tmp_path):
-    pytest.importorskip("jinja2")
-
     def write(record, **options):
         write_report(tmp_path / "report.html", record, **options)
         return checked(tmp_path / "report.html")
@@ -180,12 +177,6 @@ def test_odd_curves(page, what):
 
 def test_a_record_without_settings(page):
     page(Record({}, odd_curve("constant")))
-
-
-def test_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ModuleNotFoundError, match=r"a report needs jinja2: pip install 'pocketkernel\[report\]'"):
-        write_report(tmp_path / "a.html", RUN)
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------

@@ -77,13 +77,11 @@ class ColumnScale {
             });
         Batch batch;
         const Query<T> q = for_each_value(row, scratch, [&](std::size_t k, double x) {
-            make_up(k, now - 1);
-            rows_[k] = now;
             batch.column[batch.size] = k;
             batch.x[batch.size++] = x;
-            if (batch.size == lanes_of<T>) observe(batch);
+            if (batch.size == lanes_of<T>) observe(batch, now);
         });
-        observe(batch);
+        observe(batch, now);
         return q;
     }
 
@@ -253,24 +251,38 @@ class ColumnScale {
         zero_[k] = scaled(k, 0.0);
     }
 
-    // Takes the columns of a batch into the running figures, where they are if they are a tile, else in a copy.
-    void observe(Batch& batch) {
+    // Takes the columns of a batch into the running figures of row `now`, after their zeros since: where they are if
+    // they are a tile without such zeros, else in a copy.
+    void observe(Batch& batch, std::uint32_t now) {
         constexpr std::size_t W = lanes_of<T>;
         const std::size_t first = batch.column[0], size = batch.size;
         batch.size = 0;
         if (size == 0) return;
-        bool due = false;
-        if (size == W && first % W == 0 && batch.column[W - 1] == first + W - 1) {
+        alignas(pack_bytes) double zeros[W] = {};
+        bool some = false, due = false;
+        for (std::size_t l = 0; l < size; ++l) {
+            zeros[l] = static_cast<double>(now - 1 - rows_[batch.column[l]]);
+            some = some || zeros[l] > 0.0;
+        }
+        if (!some && size == W && first % W == 0 && batch.column[W - 1] == first + W - 1) {
             due = observe(cells_at(first), batch.x);
         } else {
             alignas(pack_bytes) double mean[W] = {};
             alignas(pack_bytes) T figure[figures][W] = {};
             for (std::size_t l = size; l < W; ++l) batch.x[l] = 0.0, figure[3][l] = T(1);
-            for (std::size_t l = 0; l < size; ++l) {
-                mean[l] = mean_[batch.column[l]];
-                for (std::size_t n = 0; n < figures; ++n) figure[n][l] = figure_of(n, batch.column[l]);
+            const Cells cells{mean, figure[0], figure[1], figure[2], figure[3], figure[4]};
+            const auto gather = [&] {
+                for (std::size_t l = 0; l < size; ++l) {
+                    mean[l] = mean_[batch.column[l]];
+                    for (std::size_t n = 0; n < figures; ++n) figure[n][l] = figure_of(n, batch.column[l]);
+                }
+            };
+            gather();
+            if (some && !make_up(cells, zeros)) {
+                for (std::size_t l = 0; l < size; ++l) make_up(batch.column[l], now - 1);
+                gather();
             }
-            due = observe({mean, figure[0], figure[1], figure[2], figure[3], figure[4]}, batch.x);
+            due = observe(cells, batch.x);
             for (std::size_t l = 0; l < size; ++l) {
                 mean_[batch.column[l]] = mean[l];
                 for (std::size_t n = 0; n < figures; ++n) figure_of(n, batch.column[l]) = figure[n][l];
@@ -278,6 +290,7 @@ class ColumnScale {
         }
         for (std::size_t l = 0; l < size; ++l) {
             const std::size_t k = batch.column[l];
+            rows_[k] = now;
             if (due) restart_if_due(k, batch.x[l]);
             moved_ = moved_ || has_moved(k);
         }
@@ -322,6 +335,43 @@ class ColumnScale {
         beyond()[k] = static_cast<T>(e);
         last()[k] = static_cast<T>(-m);
         age()[k] = static_cast<T>(n) + unlike * T(1.0 / 256);
+    }
+
+    // The same for a tile of columns with so many zeros each; false, with nothing done, if one has unusual zeros.
+    bool make_up(const Cells& cells, const double* zeros) {
+        using D = Pack<double>;
+        const D nothing(0.0), one(1.0), four(4.0);
+        Pack<T> age_now, unlike;
+        part(Pack<T>::load(cells.age), age_now, unlike);
+        Wide<T> m = Wide<T>::load(cells.mean), s = widen(Pack<T>::load(cells.deviation));
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i) {
+            const D usual = four * s.p[i] * s.p[i] - m.p[i] * m.p[i];
+            if (smallest_lane(select(D::load(zeros + i * lanes_of<double>) == nothing, nothing, usual)) < 0.0)
+                return false;
+        }
+        const Pack<T> before = Pack<T>::load(cells.last);
+        Wide<T> n = widen(age_now), e = widen(Pack<T>::load(cells.beyond)), last = widen(before);
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i) {
+            const D more = D::load(zeros + i * lanes_of<double>), squares = s.p[i] * s.p[i], mean2 = m.p[i] * m.p[i];
+            const Mask<double> none = more == nothing;
+            const D within = smaller(more, D(window) - n.p[i]);
+            D f = n.p[i] / larger(n.p[i] + within, one);
+            if (smallest_lane(within - more) < 0.0)
+                f = select(within < more, f * exponential((more - within) * D(forgetting)), f);
+            const D calmer = larger(e.p[i] - more * (four - mean2 / squares), nothing);
+            const D deviation = square_root(f * (squares + (one - f) * mean2)), mean = m.p[i] * f;
+            e.p[i] = select(nothing < e.p[i], calmer, e.p[i]);
+            s.p[i] = select(none, s.p[i], deviation);
+            last.p[i] = select(none, last.p[i], nothing - mean);
+            m.p[i] = select(none, m.p[i], mean);
+            n.p[i] = select(none, n.p[i], n.p[i] + within);
+            m.p[i].store(cells.mean + i * lanes_of<double>);
+        }
+        narrow(s).store(cells.deviation);
+        narrow(e).store(cells.beyond);
+        narrow(last).store(cells.last);
+        (narrow(n) + unlike * Pack<T>(T(1.0 / 256))).store(cells.age);
+        return true;
     }
 
     // Takes a tile of a row into the running figures. Answers whether a column of it may have to start again.

@@ -128,6 +128,16 @@ class QueryScratch {
     Query<T> read_sparse(const Row<U>& row) {
         Query<T> q;
         q.sparse = capacity_ > 0;
+        if (q.sparse && row.nonzeros <= capacity_) {  // all would fit, so the next place always exists
+            for (std::size_t n = 0; n < row.nonzeros; ++n) {
+                const std::int32_t column = read_once(row.columns + n);
+                const T value = element(row.values[n]);
+                values_[q.nonzeros] = value;
+                columns_[q.nonzeros] = column;
+                q.nonzeros += (value != T(0)) & (static_cast<std::size_t>(column) < features_);
+            }
+            return finish(q);
+        }
         if (!q.sparse) clear();
         for (std::size_t n = 0; n < row.nonzeros; ++n) {
             const std::int32_t column = read_once(row.columns + n);

@@ -111,7 +111,11 @@ void follows_the_formula(double tolerance) {
                 continue;
             }
             const double expected = kept[k].z(x[k]);
-            CHECK_NEAR(static_cast<double>(z[k]), expected, tolerance * (1.0 + std::fabs(expected)));
+            // h is found in steps: in single precision a jump may round to its other side, which moves h by a step of
+            // 1/64, and with it how much a far value counts in s, until the column starts again.
+            const bool is_far = sizeof(T) == sizeof(float) && std::fabs(expected) > 20.0;
+            CHECK_NEAR(static_cast<double>(z[k]), expected,
+                       (is_far ? 10.0 : 1.0) * tolerance * (1.0 + std::fabs(expected)));
             squares += expected * expected;
             kept[k].add(x[k]);
         }
@@ -267,8 +271,8 @@ void bears_columns_out_of_place() {
 }  // namespace
 
 TEST(column_scale_follows_the_formula) {
-    follows_the_formula<float>(2e-3);
-    follows_the_formula<double>(1e-9);
+    follows_the_formula<float>(2e-4);
+    follows_the_formula<double>(1e-12);
 }
 
 TEST(column_scale_by_hand) {
@@ -317,6 +321,7 @@ TEST(column_scale_refreshes_in_time) {
 }
 
 // Columns that have moved for good, but not far, count as they are now; the oldest rows fade, here to e^-4.6.
+// A shift too small for the tests of a change, after which the column would start again: the window alone forgets it.
 TEST(column_scale_forgets) {
     Scaled<float, 1> scaled;
     Rng rng(6);

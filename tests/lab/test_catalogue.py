@@ -302,6 +302,22 @@ def test_where_data_sets_are_looked_for(tmp_path, monkeypatch):
         catalogue.locate("iris")
 
 
+def test_an_exact_check_refuses_other_bytes(tmp_path, monkeypatch):
+    """The digest is of the text, whatever it is compressed with."""
+    text = b"+1 1:1\n-1 2:1\n"
+    data = replace(tiny(2, 1, "12", ["one"])[0], sha256=hashlib.sha256(text).hexdigest())
+    monkeypatch.setitem(CATALOGUE, "tiny", data)
+    (tmp_path / "tiny.svm.xz").write_bytes(lzma.compress(text))
+    assert catalogue.check("tiny", tmp_path, exact=True).rows == 2
+    (tmp_path / "tiny.svm.xz").write_bytes(lzma.compress(text.replace(b"2:1", b"2:3")))
+    assert catalogue.check("tiny", tmp_path).rows == 2
+    with pytest.raises(DataError, match=r"SHA-256 [0-9a-f]{64}, not [0-9a-f]{64}\. .* leave out --exact"):
+        catalogue.check("tiny", tmp_path, exact=True)
+    monkeypatch.setitem(CATALOGUE, "tiny", replace(data, sha256=""))
+    with pytest.raises(DataError, match="and none is known"):
+        catalogue.check("tiny", tmp_path, exact=True)
+
+
 def test_a_sample_is_checked_by_its_share_of_positives(tmp_path, monkeypatch):
     data = replace(tiny(10_000, 5000, "12", ["one"])[0], samples=((100, None), (50, 20)))
     monkeypatch.setitem(CATALOGUE, "tiny", data)

@@ -10,7 +10,6 @@ from pocketkernel.lab.report import Column, Spread, Table, write_report
 from pocketkernel.report import Chart, Series
 from pocketkernel.stream import known_kernel
 
-pytest.importorskip("jinja2")
 if chromium.find() is None:
     pytest.skip("no Chromium on this machine: apt-get install chromium, or set $CHROMIUM", allow_module_level=True)
 

@@ -2,7 +2,6 @@
 
 import math
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -57,7 +56,6 @@ def test_weights_sum_to_one():
 
 @pytest.fixture
 def page(tmp_path):
-    pytest.importorskip("jinja2")
 
     def write(*arguments, **options):
         write_report(tmp_path / "report.html", *arguments, **options)
@@ -145,12 +143,6 @@ def test_settings_are_sorted_by_what_differs():
     assert differ.columns == ["setting", "A", "B"]
     assert ["seed", "0; 1", "0"] in differ.rows
     assert ["step", "1.0", ""] in differ.rows
-
-
-def test_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ModuleNotFoundError, match=r"a report needs jinja2: pip install 'pocketkernel\[report\]'"):
-        write_report(tmp_path / "a.html", RUNS)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------

@@ -191,7 +191,8 @@ class Certificate:
         if self.value is None:
             return [*lines, ("no bound on the regret", "", "")]
         lines.append(("regret at most", f"{self.value:,.1f}", ""))
-        lines += [(f"  {name}", f"{term:,.1f}", "") for name, term in self.terms.items()]
+        if len(self.terms) > 1:
+            lines += [(f"  {name}", f"{term:,.1f}", "") for name, term in self.terms.items()]
         lines.append(("least loss of any competitor", f"{self.least_loss:,.1f}", ""))
         if told.dual is not None:
             for norm in self._norms()[:-1]:

@@ -11,8 +11,6 @@ from pocketkernel.cli.show import print_json, say
 from pocketkernel.evaluate.pipeline import load_with_pipeline
 from pocketkernel.report import Chart, Column, Series, Table, write_page
 
-DELTAS = np.geomspace(1e-6, 0.5, 25)
-
 
 def certify(
     model: Path,
@@ -35,7 +33,7 @@ def certify(
     delta
         Probability that an interval fails, or that the bound does.
     report
-        Write an HTML page with tables, and a chart of the bound if there is one, to this file. Needs jinja2.
+        Write an HTML page with tables, and a chart of the bound if there is one, to this file.
     json
         Print everything as one JSON document.
     """
@@ -49,7 +47,7 @@ def certify(
             title=f"Certificate of {file}",
             lead=f"{certificate.learner} after {certificate.rounds:,} rows. {certificate.guarantee.against}",
             tables=tables_of(certificate),
-            charts={"more": charts} if (charts := charts_of(learner, certificate)) else None,
+            charts={"more": charts} if (charts := charts_of(certificate)) else None,
             commands=[f"pocketkernel certify {file} --delta {delta:g}"],
         )
     if json:
@@ -87,38 +85,24 @@ def tables_of(certificate: Certificate) -> list[Table]:
     return tables
 
 
-def charts_of(learner: Any, certificate: Certificate) -> list[Chart]:
-    """The least loss of competitors against their norm; else the bound against the probability that it fails."""
-    dual, loss = certificate.guarantee.dual, certificate.cumulative_loss
-    if dual is not None:
-        norms = np.geomspace(0.1, max(2 * dual.informative_up_to, 1.0), 60)
-        return [
-            Chart(
-                series=[
-                    Series("least loss, proved", norms, [dual.own_loss - dual.regret(r) for r in norms.tolist()]),
-                    Series("in any case", norms, [dual.anyway(r) for r in norms.tolist()]),
-                    Series("its own loss", norms, np.full(len(norms), loss), reference=True),
-                ],
-                title="Least loss of any competitor, by its norm",
-                x_label="norm of the competitor",
-                y_label="sum of losses",
-                note="No function of any kernel has a smaller loss than the higher of the first two lines.",
-                log_x=True,
-                markers=False,
-            )
-        ]
-    if certificate.value is None:
+def charts_of(certificate: Certificate) -> list[Chart]:
+    """The least loss of competitors against their norm, if it is known."""
+    dual = certificate.guarantee.dual
+    if dual is None:
         return []
-    bounds = [learner.certificate(float(delta)).value for delta in DELTAS]
+    norms = np.geomspace(0.1, max(1.5 * dual.informative_up_to, 1.0), 60)
+    proved = np.maximum([dual.own_loss - dual.regret(norm) for norm in norms.tolist()], 0.0)
     return [
         Chart(
             series=[
-                Series("regret at most", DELTAS, [np.nan if bound is None else bound for bound in bounds]),
-                Series("its own loss", DELTAS, np.full(len(DELTAS), loss), reference=True),
+                Series("least loss, proved", norms, proved),
+                Series("in any case", norms, [dual.anyway(norm) for norm in norms.tolist()]),
+                Series("its own loss", norms, np.full(len(norms), dual.own_loss), reference=True),
             ],
-            title="The bound and its confidence",
-            x_label="probability that it fails",
-            note="A bound above the model's own loss is not informative. Gaps: a condition fails there.",
+            title="Least loss of any competitor, by its norm",
+            x_label="norm of the competitor",
+            y_label="sum of losses",
+            note="No function of any kernel has a smaller loss than the higher of the first two lines.",
             log_x=True,
             markers=False,
         )

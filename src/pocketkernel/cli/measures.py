@@ -8,19 +8,11 @@ from rich.panel import Panel
 from rich.table import Table
 
 from pocketkernel.cli.show import escape
+from pocketkernel.evaluate.metrics.names import BASELINES
 from pocketkernel.evaluate.task import CLASSIFICATION
 
 MOST_CLASSES = 10
 """Classes that have a line in a table: the most frequent ones."""
-
-BASELINES = {
-    "majority": "always the most frequent class",
-    "last_label": "the last label again",
-    "linear": "the linear part alone",
-    "mean": "the mean so far",
-    "last_value": "the last value again",
-}
-"""What each baseline predicts."""
 
 
 def measures(results: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -81,13 +73,8 @@ def _classes(classes: list[dict[str, Any]]) -> Table:
 
 def _warning(warnings: list[str], shuffled: dict[str, Any] | None) -> Panel:
     lines = [escape(text) for text in warnings]
-    lines.append("If the file is sorted, its rates mean little: add [bold]--permute 0[/], which shuffles the rows.")
     if shuffled is not None:
-        lines.append(
-            f"Shuffled ({shuffled['rows']:,} rows, {shuffled['seconds']:.1f} s): "
-            f"[bold]{_percent(shuffled['mistake_rate'])}[/] mistakes; "
-            f"always the most frequent class: {_percent(shuffled['baselines']['majority'])}."
-        )
+        lines.append(f"(The second pass took {shuffled['seconds']:.1f} s.)")
     return Panel("\n".join(lines), title="[bold]Look at the order of the rows[/]", border_style="bold red", width=78)
 
 

@@ -1,5 +1,6 @@
 """`pocketkernel run`: learn a file or a pipe; write a record, a model and a report."""
 
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -11,15 +12,18 @@ from pocketkernel._text import plain
 from pocketkernel.cli.errors import describe
 from pocketkernel.cli.measures import details
 from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
+from pocketkernel.cli.schema import show_schema
 from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.cli.watch import Watch, figures_of, panel
 from pocketkernel.evaluate import Job, Record, Run, run_job
+from pocketkernel.evaluate.job import takes_missing
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.recorder import kernel_names
-from pocketkernel.evaluate.run import plain_label
+from pocketkernel.evaluate.run import plain_label, schema_of
 from pocketkernel.evaluate.task import CLASSIFICATION
-from pocketkernel.stream.files import STDIN, SUFFIXES
+from pocketkernel.report import Step, write_report
+from pocketkernel.stream.files import ENDINGS, STDIN, SUFFIXES
 
 REPORT = "report.html"
 BLOCK = 4096
@@ -41,7 +45,7 @@ def run(
     checkpoint: Annotated[int | None, Parameter(group=RESULTS, validator=at_least(1))] = None,
     force: Annotated[bool, Parameter(group=RESULTS, negative=())] = False,
     record_format: Annotated[Literal["parquet", "csv"] | None, Parameter(group=RESULTS)] = None,
-    report: Annotated[bool | None, Parameter(group=RESULTS)] = None,
+    report: Annotated[bool, Parameter(group=RESULTS)] = True,
     json: Annotated[bool, Parameter(group=RESULTS, negative=())] = False,
 ) -> None:
     """Learn a file or a pipe row by row; each row is scored before its label is used.
@@ -76,7 +80,7 @@ def run(
     record_format
         Format of the curve. By default Parquet if pyarrow is installed, otherwise CSV.
     report
-        Write report.html. By default only if jinja2 is installed.
+        Write report.html, a page about the run.
     json
         Print the results as one JSON document.
     """
@@ -84,7 +88,7 @@ def run(
         source_of(files),
         learner,
         learning.parameters(learner),
-        reading.options(),
+        reading.options(takes_missing=takes_missing(learner)),
         None if scale == "none" else scale,
         permute,
         rows,
@@ -92,11 +96,14 @@ def run(
         task,
     )
     folder = Path(default_folder(files)) if out is None else out
-    with_report = find_spec("jinja2") is not None if report is None else report
-    if with_report and find_spec("jinja2") is None:
-        raise ModuleNotFoundError("--report needs jinja2: pip install 'pocketkernel[report]'.", name="jinja2")
     console = err()
     began = perf_counter()
+
+    def begun(run: Run) -> None:
+        if run.progress is None and run.stream.inferred is not None and not json:
+            show_schema(console, run.stream, run.task)
+        watch.begun(run)
+
     with Watch(console, job.name) as watch:
         done = run_job(
             job,
@@ -107,15 +114,13 @@ def run(
             command=command_of(
                 files, learner, learning, reading, task=task, scale=scale, permute=permute, rows=rows, block=block
             ),
-            begun=watch.begun,
+            begun=begun,
             step=watch.step,
-            finished=(lambda _: _write_report(folder, job.name)) if with_report else None,
+            finished=(lambda _: _write_report(folder, job.name)) if report else None,
         )
         speed = watch.speed(done)
-    if not with_report and report is None:
-        console.print("report.html was not written: it needs jinja2, pip install 'pocketkernel[report]'")
     names = [MODEL, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
-    names += [REPORT] if with_report else []
+    names += [REPORT] if report else []
     if json:
         seconds = {"seconds": done.progress.seconds if done.progress else 0.0, "wall_seconds": perf_counter() - began}
         print_json(results(done) | seconds | {"rows_per_second": speed, "folder": str(folder), "files": names})
@@ -134,7 +139,7 @@ def default_folder(files: tuple[str, ...]) -> str:
     if files[0] == STDIN:
         return "stdin.run"
     name = Path(files[0]).name
-    for ending in (".gz", ".bz2", ".xz", *(suffix for some in SUFFIXES.values() for suffix in some)):
+    for ending in (*ENDINGS, *(suffix for some in SUFFIXES.values() for suffix in some)):
         name = name.removesuffix(ending)
     return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in name) + ".run"
 
@@ -155,10 +160,19 @@ def command_of(files: tuple[str, ...], learner: str, learning: Learning, reading
 
 
 def _write_report(folder: Path, name: str) -> None:
-    from pocketkernel.report import write_report  # noqa: PLC0415  (charts are drawn by it alone)
-
     record = Record.read(folder)
-    write_report(folder / REPORT, record, title=f"{record.settings['learner']} on {name}")
+    title = f"{record.settings['learner']} on {name}"
+    write_report(folder / REPORT, record, title=title, next_steps=_next_steps(folder, record))
+
+
+def _next_steps(folder: Path, record: Record) -> list[Step]:
+    """Two commands: what to do with the model, and what to look at; or first of all to shuffle a sorted file."""
+    model = shlex.quote(str(folder))
+    predict = Step("Predict the rows of another file:", f"pocketkernel predict {model} NEW-FILE > predictions.csv")
+    if record.results.get("warnings"):
+        again = f"{record.settings['command']} --permute=0 --out {model}-shuffled"
+        return [Step("Run again with the rows in random order:", again), predict]
+    return [predict, Step("Look into the model:", f"pocketkernel inspect {model}")]
 
 
 def _show(done: Run, name: str, speed: float, files: str) -> None:
@@ -167,7 +181,9 @@ def _show(done: Run, name: str, speed: float, files: str) -> None:
     for part in details(done.results):
         console.print(part, soft_wrap=False)
     if skipped.count:
-        console.print(f"{skipped.count:,} lines could not be read and were skipped:")
+        rows = done.progress.rows if done.progress else 0
+        share = skipped.count / (skipped.count + rows)
+        console.print(f"{skipped.count:,} lines could not be read and were skipped ({share:.1%} of all):")
         for fault in skipped.reports:
             console.print(f"  {describe(fault)}", markup=False)
     console.print(plain(files), markup=False)
@@ -191,5 +207,6 @@ def results(done: Run) -> dict[str, Any]:
             for kernel, weight in zip(kernel_names(model), model.kernel_weights_.tolist(), strict=True)
         ],
         "skipped": done.stream.skipped.count,
+        "schema": schema_of(done.stream),
         "resumed_at": done.resumed_at,
     }

@@ -22,6 +22,9 @@ REDRAW = 0.1
 SAY = 10.0
 """Seconds between two panels, and between two lines."""
 
+HEAVIEST = 3
+"""Kernels that a panel shows, so that it fits into 24 lines; `inspect` shows all."""
+
 
 class Watch:
     """Shows the progress of a run on standard error."""
@@ -103,8 +106,9 @@ def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
     if run.task == CLASSIFICATION:
         add_intervals(grid, model)
     grid.add_row("bytes", bar(model.nbytes / promised), f"{model.nbytes:,} of {promised:,}")
-    grid.add_row("kernel weights")
-    for name, weight in zip(kernel_names(model), model.kernel_weights_, strict=True):
+    weights = dict(zip(kernel_names(model), model.kernel_weights_.tolist(), strict=True))
+    grid.add_row("kernel weights", f"the heaviest of {len(weights)}" if len(weights) > HEAVIEST else "")
+    for name, weight in sorted(weights.items(), key=lambda one: -one[1])[:HEAVIEST]:
         grid.add_row(f"  {name}", bar(weight), f"{weight:.3f}")
     if run.stream.skipped.count:
         grid.add_row("skipped", "lines that cannot be read", f"{run.stream.skipped.count:,}")

@@ -1,7 +1,7 @@
 """The complete state of a run after some block, as a model file. A run that is resumed from it gives the same bits.
 
-The section `progress` has the progress of the run; arrays hold its curve, its metrics and the state of its scaler. The
-encoding is not saved: when a run is resumed, the stream reads and encodes the earlier rows again.
+The section `progress` has the progress of the run; arrays hold its curve, its metrics, some rows, and the state of its
+scaler. The encoding is not saved: when a run is resumed, the stream reads and encodes the earlier rows again.
 """
 
 import os
@@ -30,6 +30,7 @@ def to_bytes(run: Run, fingerprint: str) -> bytes:
     curve = {f"curve.{name}": value for name, value in recorder.items() if isinstance(value, np.ndarray)}
     assert run.metrics is not None
     metrics = {f"metrics.{name}": array for name, array in run.metrics.state().items()}
+    metrics |= {f"reservoir.{name}": array for name, array in run.reservoir.state().items()}
     section = {
         "fingerprint": fingerprint,
         "task": run.task,
@@ -87,5 +88,6 @@ def _restore(run: Run, contents: Contents, given: Fields) -> None:
         run.classes = model.classes_
     run.metrics = run.new_metrics()
     run.metrics.restore(below("metrics.", contents.arrays))
+    run.reservoir.restore(below("reservoir.", contents.arrays))
     run.total, run.resumed_at = total, [*resumed_at, rows]
     run.progress = Progress(rows, mistakes, 0, 0, seconds, np.empty(0))

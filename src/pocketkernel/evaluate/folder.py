@@ -15,7 +15,7 @@ from pocketkernel._files import write_atomically
 from pocketkernel.evaluate.checkpoint import CHECKPOINT, restore, to_bytes
 from pocketkernel.evaluate.job import Job
 from pocketkernel.evaluate.lock import locked
-from pocketkernel.evaluate.order import shuffled, warnings_of
+from pocketkernel.evaluate.order import remedy, shuffled, warnings_of
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.record import RECORD, RecordError, read_settings
 from pocketkernel.evaluate.run import Run, RunError
@@ -104,9 +104,10 @@ def run_job(
 
 def _look_at_the_order(job: Job, run: Run) -> None:
     """Add to the results what the order of the rows does to them."""
-    run.results["warnings"] = warnings_of(run.results)
-    if run.results["warnings"] and job.permute is None:
-        run.results["shuffled"] = shuffled(job, run)
+    warnings = run.results["warnings"] = warnings_of(run.results)
+    if warnings and job.permute is None:
+        found = run.results["shuffled"] = shuffled(job, run)
+        warnings += remedy(found)
 
 
 def _begun(job: Job, checkpoint: Path, fingerprint: str, force: bool) -> Run:

@@ -51,6 +51,18 @@ def warnings_of(results: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def remedy(shuffled: Mapping[str, Any] | None) -> list[str]:
+    """Sentences on what to do, and on what the rate is then, if that is known."""
+    advice = "If the file is sorted, these rates mean little: add --permute 0, which shuffles the rows."
+    if shuffled is None:
+        return [advice]
+    rate, majority = shuffled["mistake_rate"], shuffled["baselines"]["majority"]
+    found = (
+        f"Shuffled ({shuffled['rows']:,} rows): {rate:.2%} mistakes; always the most frequent class: {majority:.2%}."
+    )
+    return [advice, found]
+
+
 def shuffled(job: Job, run: Run) -> dict[str, Any] | None:
     """What the same learner reaches on the same rows in random order; None if they do not fit in memory.
 

@@ -11,15 +11,20 @@ import numpy.typing as npt
 
 from pocketkernel import learners, model_file
 from pocketkernel.evaluate.ahead import ahead
+from pocketkernel.evaluate.influence import influence_of
 from pocketkernel.evaluate.metrics import ClassificationMetrics, Metrics, RegressionMetrics
 from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline, ready
 from pocketkernel.evaluate.progressive import Progress, follow, follow_values
 from pocketkernel.evaluate.record import Record
 from pocketkernel.evaluate.recorder import Recorder
+from pocketkernel.evaluate.reservoir import Reservoir
 from pocketkernel.evaluate.settings import settings_of
 from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, found_task
 from pocketkernel.stream import Block, Scaler, Stream, gather, permutation
 from pocketkernel.stream.errors import StreamError
+
+SCHEMA_COLUMNS = 1000
+"""Most columns of a table that a record describes."""
 
 
 class RunError(ValueError):
@@ -46,6 +51,7 @@ class Run:
         self.task = task  # None: as the first block tells
         self.recorder = Recorder()
         self.metrics: Metrics | None = None
+        self.reservoir = Reservoir(stream.n_features)
         self.results: dict[str, Any] = {}  # of the metrics, once the run has ended
         self.progress: Progress | None = None  # after the latest block
         self.total = rows  # that there will be, if that is known
@@ -64,10 +70,11 @@ class Run:
     def _learn(self, blocks: Iterator[Block]) -> Iterator[Progress]:
         first = next(blocks, None)
         if first is None:
+            if self.progress is None and self.stream.skipped.reports:
+                raise self.stream.skipped.reports[0]
             if self.progress is None:
                 raise StreamError("at least one row", "none", file=self.stream.name)
-            assert self.metrics is not None
-            self.results = self.metrics.results()
+            self._finish()
             return
         if first.y is None:
             raise ValueError("the stream has no labels, and learning needs them: give label=.")
@@ -85,7 +92,14 @@ class Run:
             self.progress = progress
             self.recorder.add(self.model, progress)
             yield progress
-        self.results = self.metrics.results()
+        self._finish()
+
+    def _finish(self) -> None:
+        assert self.metrics is not None
+        names = self.stream.feature_names or [f"column {k}" for k in range(1, self.stream.n_features + 1)]
+        sources = [] if self.stream.encoding is None else [one.name for one in self.stream.encoding.features]
+        influence = influence_of(self.model, self.reservoir.rows(), names, sources)
+        self.results = self.metrics.results() | {"influence": influence}
 
     def _follow(self, labelled: Iterator[tuple[Any, npt.NDArray[Any]]]) -> Iterator[Progress]:
         if isinstance(self.metrics, RegressionMetrics):
@@ -112,7 +126,7 @@ class Run:
 
     def pipeline(self) -> Pipeline:
         """How rows have been encoded and scaled so far."""
-        reading = {name: value for name, value in self._reading.items() if name in READING}
+        reading = {name: value for name, value in self._reading.items() if name in READING} | self.stream.dialect
         encoding = None if self.stream.encoding is None else self.stream.encoding.to_dict()
         return Pipeline(self.stream.n_features, encoding, self.scaler, {**reading, "format": self.stream.format})
 
@@ -133,6 +147,7 @@ class Run:
             "format": self.stream.format,
             "skipped": {"rows": skipped.count, "first": [str(report) for report in skipped.reports]},
             "resumed_at": self.resumed_at,
+            "schema": schema_of(self.stream),
             **more,
         }
         return Record(settings_of(self.model, **more), self.recorder.curve(), self.results)
@@ -155,6 +170,8 @@ class Run:
         whole = gather(self.stream.blocks())
         order = permutation(len(whole), self._permute)
         self.total = len(order) if self._rows is None else min(self._rows, len(order))
+        if self.classes is None and whole.y is not None:
+            self.classes = np.unique(whole.y)
         for at in range(start, len(order), self.stream.block):
             yield whole.take(order[at : at + self.stream.block])
 
@@ -163,20 +180,15 @@ class Run:
         if self.task == REGRESSION:
             return self._scaled(block), self._numbers(block)
         assert self.classes is not None
-        known = np.isin(block.y, self.classes) if self.stream.classes is None else np.True_  # else it was checked there
-        if not known.all():
-            new, shown = block.y[np.argmin(known)], ", ".join(map(plain_label, self.classes))
-            where = f", row {int(np.argmin(known)) + 1} from there" if block.line else ""
-            raise StreamError(
-                f"one of the classes {shown}, which the first {self.stream.block:,} rows have (give all by classes=)",
-                plain_label(new) + where,
-                file=block.file,
-                line=block.line,
-            )
+        if self.stream.classes is None:  # else it was checked there
+            block = self._known(block, np.isin(block.y, self.classes))
+        assert block.y is not None
         return self._scaled(block), block.y
 
     def _scaled(self, block: Block) -> Any:
-        return block.X if self.scaler is None else self.scaler.transform_then_learn(ready(block, self.scaler))
+        X = block.X if self.scaler is None else self.scaler.transform_then_learn(ready(block, self.scaler))
+        self.reservoir.update(X)
+        return X
 
     def _numbers(self, block: Block) -> npt.NDArray[np.float64]:
         assert block.y is not None
@@ -188,6 +200,24 @@ class Run:
                 line=block.line,
             )
         return block.y.astype(np.float64)
+
+    def _known(self, block: Block, known: npt.NDArray[np.bool_]) -> Block:
+        """The rows with known labels; others are reported, and left out of a pipe."""
+        assert block.y is not None and self.classes is not None
+        if known.all():
+            return block
+        shown = ", ".join(map(plain_label, self.classes))
+        for row in np.flatnonzero(~known).tolist():
+            error = StreamError(
+                f"one of the classes {shown}, which the first {self.stream.block:,} rows have (give all by classes=)",
+                plain_label(block.y[row]) + (f", row {row + 1} from there" if block.line else ""),
+                file=block.file,
+                line=block.line,
+            )
+            if self._count is not None:  # a file, whose rows a resumed run must count in the same way
+                raise error
+            self.stream.skipped.report(error)
+        return block.take(np.flatnonzero(known))
 
     def _found(self, first: Block) -> npt.NDArray[Any]:
         assert first.y is not None
@@ -220,6 +250,12 @@ class Run:
                 f"{type(self.model).__name__} needs the number of rows of a pipe in advance: give horizon=N, or rows=N."
             )
         self.model.horizon = self.total
+
+
+def schema_of(stream: Stream) -> list[dict[str, Any]] | None:
+    """What was inferred of the columns of a table, in plain values."""
+    inferred = stream.inferred
+    return None if inferred is None else [column.to_dict() for column in inferred.columns[:SCHEMA_COLUMNS]]
 
 
 def plain_label(label: Any) -> str:

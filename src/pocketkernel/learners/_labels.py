@@ -80,7 +80,7 @@ def check_labels(y: Any, name: str = "y") -> Array:
         y = as_array(name, given, "a list, an array or a series of labels")
         if y.dtype.kind in "SU" and isinstance(given, list | tuple) and len({type(label) for label in given}) > 1:
             y = np.array(given, dtype=object)  # NumPy would make text of numbers, and "nan" of NaN
-    refuse_odd_numbers(name, y)
+    refuse_odd_numbers(name, y, labels=True)
     if y.dtype.kind == "c":
         raise ValueError(f"{name} has complex numbers: use real numbers or text as labels.")
     labels: Array = column_or_1d(y, warn=True)

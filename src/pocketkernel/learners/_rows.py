@@ -327,7 +327,7 @@ def as_array(name: str, given: Any, wanted: str) -> Array:
     return np.asarray(given)
 
 
-def refuse_odd_numbers(name: str, given: Array) -> None:
+def refuse_odd_numbers(name: str, given: Array, *, labels: bool = False) -> None:
     """Refuse arrays that NumPy would turn into numbers without a word: masked ones, times, structured ones."""
     if isinstance(given, np.ma.MaskedArray):
         raise ValueError(
@@ -339,9 +339,7 @@ def refuse_odd_numbers(name: str, given: Array) -> None:
         kind = next((part.dtype.kind for part in given.flat if isinstance(part, np.datetime64 | np.timedelta64)), "O")
     if kind in "mM":
         what = "dates" if kind == "M" else "times"
-        remedy = (
-            "into text" if name in ("y", "classes") else "into numbers, for example into seconds since a fixed moment"
-        )
+        remedy = "into text" if labels else "into numbers, for example into seconds since a fixed moment"
         raise ValueError(f"{name} holds {what} ({given.dtype}): turn them {remedy} first.")
     if kind == "V":
         raise ValueError(

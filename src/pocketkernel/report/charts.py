@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,13 @@ class Series:
         return not np.any(np.isfinite(self.y))
 
 
+class Mark(NamedTuple):
+    """Something that happened at a place of the x axis."""
+
+    x: float
+    text: str
+
+
 @dataclass(frozen=True, eq=False)
 class Chart:
     """Lines over a common x axis, or areas upon each other.
@@ -71,6 +79,8 @@ class Chart:
         Every point is marked.
     stacked : bool, default=False
         Areas, each upon the one before, up to 1; else lines.
+    marks : list of Mark, default=()
+        Vertical lines where something happened.
 
     Examples
     --------
@@ -94,3 +104,4 @@ class Chart:
     zero: bool = True
     markers: bool = True
     stacked: bool = False
+    marks: Sequence[Mark] = ()

@@ -11,13 +11,21 @@ import numpy as np
 from pocketkernel.certificate import meaning, mistake_rate, recent_mistake_rate
 from pocketkernel.evaluate.curve import Curve
 from pocketkernel.evaluate.record import Record
+from pocketkernel.report import results as measures
 from pocketkernel.report.axes import written
 from pocketkernel.report.charts import Chart, Series
-from pocketkernel.report.page import Tile, write_page
+from pocketkernel.report.page import Part, Step, Tile, write_page
+from pocketkernel.report.pieces import Bars
 from pocketkernel.report.tables import Column, Table
 
 MOST_POINTS = 600
 """Of a line: more than a picture has dots from left to right."""
+
+UNSHOWN = ("command", "learner", "class", "fingerprint", "schema")
+"""Settings that a page shows elsewhere, or that only programs read."""
+
+FEW_POINTS = 8
+"""A curve of fewer says little: the kernel weights at its end are shown instead."""
 
 DELTA = 0.05
 """Probability that an interval for the rate of mistakes fails."""
@@ -33,8 +41,10 @@ COLUMNS = {
 """Results of a run, and how they are written."""
 
 
-def write_report(path: str | os.PathLike[str], record: Record, *, title: str = "Report") -> None:
-    """Write a page about a run. Needs jinja2.
+def write_report(
+    path: str | os.PathLike[str], record: Record, *, title: str = "Report", next_steps: Sequence[Step] = ()
+) -> None:
+    """Write a page about a run.
 
     Parameters
     ----------
@@ -44,23 +54,39 @@ def write_report(path: str | os.PathLike[str], record: Record, *, title: str = "
         The run.
     title : str, default="Report"
         Of the page.
+    next_steps : list of Step, default=()
+        What the reader may do next.
 
     Examples
     --------
     >>> write_report("report.html", Record.read("run"), title="Digits")  # doctest: +SKIP
     """
-    settings = record.settings
-    flat = [[key, value] for key, value in flat_settings(settings).items() if key not in ("command", "learner")]
-    found = results_of(record)
-    columns = [column for name, column in COLUMNS.items() if found.get(name) is not None]
-    row = [name_of(record), found.get("rows", 0), *(found[column.name] for column in columns)]
+    settings, results, name = record.settings, record.results, name_of(record)
+    flat = [[key, value] for key, value in flat_settings(settings).items() if key not in UNSHOWN]
+    charts: dict[str, Sequence[Chart | Part]] = {**charts_of(record)}
+    tiles = tiles_of([record], name) if len(record.curve) else []
+    if results:
+        # Those of the pass itself are finer than the curve, and have baselines; memory is a headline number.
+        charts |= measures.parts_of(results, name) | {"loss": []}
+        if 0 < len(record.curve) < FEW_POINTS and record.curve.kernels:
+            weights = zip(record.curve.kernels, record.curve.weights[-1].tolist(), strict=True)
+            charts["kernels"] = [Bars("Kernel weights at the end", list(weights))]
+        tiles = [*measures.tiles_of(results), *(tile for tile in tiles if tile.name in ("rows", "bytes"))]
+        table = measures.baseline_table(results, name)
+    else:
+        found = results_of(record)
+        columns = [column for column in COLUMNS.values() if found.get(column.name) is not None]
+        row = [name, found.get("rows", 0), *(found[column.name] for column in columns)]
+        table = Table("", [Column("learner"), Column("rows"), *columns], [row])
     write_page(
         path,
         title=title,
         lead=" · ".join(filter(None, [str(settings.get("source") or ""), str(settings.get("when") or "")[:10]])),
-        tiles=tiles_of([record], name_of(record)) if len(record.curve) else (),
-        tables=[Table("", [Column("learner"), Column("rows"), *columns], [row]), *intervals_of(record.curve)],
-        charts=charts_of(record),
+        tiles=tiles,
+        warnings=results.get("warnings", ()),
+        tables=[table, *([] if results.get("task") == "regression" else intervals_of(record.curve))],
+        charts=charts,
+        next_steps=next_steps,
         settings=[Table("", ["setting", "value"], flat)] if flat else [],
         commands=[str(settings.get("command") or "")],
         versions=versions_of(record),

@@ -1,5 +1,6 @@
 """Charts as figures of HTML with an inline SVG: no scripts, colours by CSS variables, see page.css."""
 
+import math
 from collections.abc import Iterable, Iterator
 from html import escape
 
@@ -86,6 +87,7 @@ def drawing(chart: Chart, identifier: str, width: int, height: int) -> Iterator[
         f'<desc id="{identifier}-d">{escape(_description(chart))}</desc>'
     )
     yield from _axes(chart, frame)
+    yield from _marks(chart, frame)
     if not any(np.any(np.isfinite(_array(one.y))) for one in chart.series):
         middle = (frame.left + frame.right) / 2
         yield f'<text class="empty" x="{middle:.0f}" y="{height / 2:.0f}">nothing to show</text>'
@@ -117,6 +119,18 @@ def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
         yield f'<text class="tick x" x="{middle:.1f}" y="{frame.bottom + 18}">{escape(text)}</text>'
     yield f'<text class="label x" x="{frame.right}" y="{frame.height - 6}">{escape(chart.x_label)}</text>'
     yield f'<text class="label y" x="{frame.left}" y="13">{escape(chart.y_label)}</text>'
+
+
+def _marks(chart: Chart, frame: _Frame) -> Iterator[str]:
+    for mark in chart.marks:
+        x = float(frame.across(mark.x))
+        if math.isfinite(x):
+            text = f"{mark.text} at {precisely(mark.x, chart.x_unit)} {chart.x_label}".rstrip()
+            yield (
+                f'<g class="mark"><title>{escape(text)}</title>'
+                f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{frame.top}" y2="{frame.bottom}"/>'
+                f'<path d="M{x - 4:.1f},{frame.top - 6}h8l-4,6z"/></g>'
+            )
 
 
 def _band(one: Series, chart: Chart, frame: _Frame) -> Iterator[str]:
@@ -201,7 +215,19 @@ def _legend(chart: Chart) -> Iterator[str]:
     for one in chart.series:
         key = f'<svg viewBox="0 0 22 12" aria-hidden="true">{key_of(one, chart)}</svg>'
         yield f"<li>{key}{escape(one.name)}</li>"
+    for text, places in _happened(chart).items():
+        key = '<svg viewBox="0 0 22 12" aria-hidden="true"><path class="mark" d="M5,1h12l-6,9z"/></svg>'
+        yield f"<li>{key}{escape(text)}: {escape(places)}</li>"
     yield "</ul>"
+
+
+def _happened(chart: Chart) -> dict[str, str]:
+    """What marks stand for, and the first places of each."""
+    found: dict[str, list[str]] = {}
+    for mark in chart.marks:
+        found.setdefault(mark.text, []).append(precisely(mark.x, chart.x_unit))
+    more = {text: f" and {len(places) - 4} more" if len(places) > 4 else "" for text, places in found.items()}
+    return {text: f"{chart.x_label} {', '.join(places[:4])}{more[text]}".strip() for text, places in found.items()}
 
 
 def _description(chart: Chart) -> str:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from pocketkernel.lab.streams import line_of
 from pocketkernel.stream.block import gather
 from pocketkernel.stream.errors import StreamError
 from pocketkernel.stream.files import CHUNK, Text, find
-from pocketkernel.stream.reader import Stream, open_stream
+from pocketkernel.stream.reader import open_stream
+from pocketkernel.stream.stream import Stream
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 LIBSVM_PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html#"
@@ -59,7 +61,8 @@ class DataSet:
     sha256 : str
         Of the uncompressed text of the copy that the documented results were measured on. `check` says whether a file
         is that copy. It is not a digest of what the official site serves: `get` rewrites labels and compression, and
-        neither site publishes digests. A file that has the right counts but other bytes is therefore accepted.
+        neither site publishes digests. A file that has the right counts but other bytes is therefore accepted, unless
+        `check` is told to be exact.
     """
 
     name: str
@@ -240,9 +243,19 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[spars
     return whole.X, whole.y
 
 
-def check(name: str, folder: str | os.PathLike[str] | None = None) -> Checked:
-    """Count rows, columns and labels of a data set's file; a difference from the catalogue is an error."""
-    return check_file(name, locate(name, folder))
+def check(name: str, folder: str | os.PathLike[str] | None = None, *, exact: bool = False) -> Checked:
+    """Count rows, columns and labels of a data set's file; a difference from the catalogue is an error.
+
+    If `exact`, so is another SHA-256 than that of the copy which was used for the documented results.
+    """
+    found, wanted = check_file(name, locate(name, folder)), entry(name)
+    if exact and found.sha256 != wanted.sha256:
+        known = f"not {wanted.sha256}" if wanted.sha256 else "and none is known"
+        raise DataError(
+            f"{found.path} is not the copy of {wanted.name} that was used for the documented results: its text has the "
+            f"SHA-256 {found.sha256}, {known}. Its counts are right; leave out --exact to accept it."
+        )
+    return found
 
 
 def check_file(name: str, path: Path) -> Checked:
@@ -394,7 +407,7 @@ def _rows(part: Path) -> Iterator[tuple[str, bytes]]:
                 yield label, b" " + line_of(None, columns, row).rstrip()
         return
     for opened in find(part).open_each():
-        for number, line in Text(opened).lines():
+        for number, line in chain.from_iterable(Text(opened).batches()):
             label, _, rest = line.strip().partition(b" ")
             if label:
                 try:

@@ -47,7 +47,7 @@ def advise(
     seed
         Random seed of the learners.
     report
-        Write an HTML page with tables and a chart to this file. Needs jinja2.
+        Write an HTML page with tables and a chart to this file.
     json
         Print everything as one JSON document.
     """

@@ -46,7 +46,7 @@ def alignment(
     seed
         Random seed of the sample.
     report
-        Write an HTML page with the table and a chart to this file. Needs jinja2.
+        Write an HTML page with the table and a chart to this file.
     json
         Print everything as one JSON document.
     """

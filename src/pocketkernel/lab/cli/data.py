@@ -96,7 +96,7 @@ def get(*names: str, to: Path | None = None, mirror: str | None = None, json: Js
 
 
 @data.command
-def check(*names: str, folder: Folder = None, json: Json = False) -> None:
+def check(*names: str, folder: Folder = None, exact: bool = False, json: Json = False) -> None:
     """Count rows, columns and labels of local copies, and compare them with the catalogue.
 
     Also shows whether the text has the SHA-256 of the copy that was used for the documented results.
@@ -107,6 +107,8 @@ def check(*names: str, folder: Folder = None, json: Json = False) -> None:
         Names such as a9a; by default all local copies.
     folder
         Look here before $POCKETKERNEL_DATA and the cache.
+    exact
+        Refuse a file whose text has another SHA-256 than that copy.
     json
         Print one JSON document.
     """
@@ -119,7 +121,7 @@ def check(*names: str, folder: Folder = None, json: Json = False) -> None:
     if not wanted:
         places = ", ".join(map(str, [folder] if folder else catalogue.folders()))
         raise UsageError(f"there is no data set in {places}: use --from, or 'pocketkernel lab data get NAME'.")
-    _report([catalogue.check(name, folder) for name in wanted], json)
+    _report([catalogue.check(name, folder, exact=exact) for name in wanted], json)
 
 
 def _located(name: str, folder: Path | None) -> str | None:

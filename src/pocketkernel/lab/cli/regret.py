@@ -72,7 +72,7 @@ def regret(
     permute
         Shuffle the rows with this seed first. The whole file must fit in memory.
     report
-        Write an HTML page with tables and the curve to this file. Needs jinja2.
+        Write an HTML page with tables and the curve to this file.
     json
         Print everything as one JSON document.
     """

@@ -39,8 +39,6 @@ def write_report(
 ) -> None:
     """Write a report of some runs, of some tables and charts, or of all of these.
 
-    Needs jinja2.
-
     Parameters
     ----------
     path : path
