@@ -1,5 +1,6 @@
 """Feeding a fleet from files: rows with a key, learned in order, resumed exactly where the store ends."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
@@ -113,8 +114,7 @@ class Feed:
         self.classes = None if classes is None else np.unique(classes)
         self.counts = Counts.of(self.fleet.offset)
         self._resumed = self.counts.rows
-        tally = self.fleet.tally()
-        self._ages: dict[Any, int] = dict(zip(tally["keys"], tally["rounds"].tolist(), strict=True))
+        self._ages: Counter[str] = Counter()
 
     def steps(self) -> Iterator[Counts]:
         """Learn block by block; yields after each."""
@@ -122,6 +122,7 @@ class Feed:
         for block in self._all_blocks():
             start = min(max(self._resumed - passed, 0), len(block))
             passed += len(block)
+            self._ages.update((block.ids or [])[:start])
             if start < len(block):
                 self._learn(block[start:])
                 yield self.counts
@@ -143,8 +144,8 @@ class Feed:
             )
         ages = np.empty(len(keys), dtype=np.int64)
         for row, key in enumerate(keys):
-            ages[row] = self._ages.get(key, 0)
-            self._ages[key] = ages[row] + 1
+            ages[row] = self._ages[key]
+            self._ages[key] += 1
 
         def counted(scores: Any) -> dict[str, Any]:
             answers = scores if self.classes is None else labels_of(scores, self.classes)

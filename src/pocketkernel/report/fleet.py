@@ -90,6 +90,4 @@ def _ages(rows: Sequence[int], wrong: Sequence[float]) -> list[Chart]:
     age = 2.0 ** np.arange(len(seen))[used]
     rate = 100 * np.array(wrong)[used] / seen[used]
     series = [Series("mistakes", age, rate)]
-    return [
-        Chart("Mistakes by the age of a key", series, x_label="rows of a key", y_label="mistakes in %", log_x=True)
-    ]
+    return [Chart("Mistakes by the age of a key", series, x_label="rows of a key", y_label="mistakes in %", log_x=True)]
