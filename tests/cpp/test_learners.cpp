@@ -4,6 +4,7 @@
 
 #include "any_learner.hpp"
 #include "check.hpp"
+#include "pocketkernel/event_log.hpp"
 #include "pocketkernel/state.hpp"
 
 using namespace pocketkernel;
@@ -75,6 +76,8 @@ const KernelSpec mixed[] = {{Family::gaussian, 0.25},  {Family::laplacian, 2.0},
                             {Family::matern32, 1.5},   {Family::matern52, 0.8},  {Family::rational_quadratic, 1.0, 2}};
 const KernelSpec gaussians[] = {
     {Family::gaussian, 0.25}, {Family::gaussian, 1.0}, {Family::gaussian, 4.0}, {Family::gaussian, 0.7}};
+const KernelSpec sharing[] = {{Family::linear, 1.0},   {Family::gaussian, 2.0},  {Family::gaussian, 1.0},
+                              {Family::gaussian, 0.5}, {Family::laplacian, 1.0}, {Family::polynomial, 4.0}};
 const KernelSpec halving[] = {{Family::linear, 1.0},   {Family::gaussian, 4.0}, {Family::gaussian, 2.0},
                               {Family::gaussian, 1.0}, {Family::gaussian, 0.5}, {Family::gaussian, 0.25}};
 const char *const S = "m_omd_s", *const H = "m_omd_h", *const LKM = "lkm_books", *const R = "raker",
@@ -109,6 +112,7 @@ Config config(const Which& which) {
     }
     if (is(which, LKM)) c.horizon = 1000.0, c.step = 10.0;
     if (is_pocket(which)) c.kernels = halving, c.budget = is(which, P) ? 100 : 150;
+    if (is(which, P) && which.classes == 3) c.kernels = sharing, c.budget = 250;  // with a ring and ferns
     c.classes = which.classes;
     return c;
 }
@@ -509,6 +513,7 @@ struct PocketCourse {
     std::uint64_t next_refresh;
     double log_weight, reversal, surprise;
     std::uint64_t next_review, turned;
+    EventLog events;
     double squares;  // of the first expert
 };
 PocketCourse course_of(const AnyLearner& learner) {
@@ -655,7 +660,7 @@ TEST(pocket_classifier_survives_any_state) {
     constexpr std::size_t stride = SANITIZED ? 61 : 7;
     for (const Which& which : pockets) {
         Config c = config(which);
-        c.kernel_count = 4;
+        if (which.classes == 2) c.kernel_count = 4;
         c.budget = 40;
         Made made(which, c), victim(which, c), fresh(which, c);
         Stream stream(5, which.classes);
