@@ -494,8 +494,8 @@ def buffer(names: list[str], permutations: int) -> bool:
 
 
 PARTS = {
-    "table": table, "paper": paper, "streams": streams, "curve": curve, "robust": robust, "units": units, "weights": weights,
-    "cost": cost, "calibration": calibration, "buffer": buffer,
+    "table": table, "paper": paper, "streams": streams, "curve": curve, "robust": robust, "units": units,
+    "weights": weights, "cost": cost, "calibration": calibration, "buffer": buffer,
 }  # fmt: skip
 
 
