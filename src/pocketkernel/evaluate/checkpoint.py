@@ -11,7 +11,7 @@ import numpy as np
 
 from pocketkernel import learners, model_file
 from pocketkernel._fields import Fields, is_count, is_dict, is_number, is_text, list_of, optional
-from pocketkernel.evaluate.pipeline import scaler_arrays, scaler_of
+from pocketkernel.evaluate.pipeline import PIPELINE, scaler_arrays, scaler_of
 from pocketkernel.evaluate.progressive import Progress
 from pocketkernel.evaluate.recorder import Recorder, kernel_names
 from pocketkernel.evaluate.run import Run, RunError
@@ -20,11 +20,14 @@ from pocketkernel.loading import read
 from pocketkernel.model_file import Contents, ModelFileError, below
 
 CHECKPOINT = "checkpoint.safetensors"
+PROGRESS = "progress.safetensors"
+"""The same at the end of a run, with the pipeline: what is needed to go on with further files."""
+
 SECTION = "progress"
 
 
-def to_bytes(run: Run, fingerprint: str) -> bytes:
-    """The run after its latest block, as a file."""
+def to_bytes(run: Run, fingerprint: str, *, pipeline: bool = False) -> bytes:
+    """The run after its latest block, as a file; with its pipeline, if other files are to follow."""
     assert run.progress is not None
     recorder = run.recorder.state()
     curve = {f"curve.{name}": value for name, value in recorder.items() if isinstance(value, np.ndarray)}
@@ -41,9 +44,11 @@ def to_bytes(run: Run, fingerprint: str) -> bytes:
         "resumed_at": run.resumed_at,
         "recorder": {name: value for name, value in recorder.items() if not isinstance(value, np.ndarray)},
         "scaler": run.scaler and run.scaler.kind,
+        "sources": run.sources,
     }
+    sections = {SECTION: section} | ({PIPELINE: run.pipeline().written()[0]} if pipeline else {})
     arrays = curve | metrics | scaler_arrays(run.scaler)
-    return model_file.encode(replace(learners.contents_of(run.model), sections={SECTION: section}, arrays=arrays))
+    return model_file.encode(replace(learners.contents_of(run.model), sections=sections, arrays=arrays))
 
 
 def restore(run: Run, path: str | os.PathLike[str], fingerprint: str) -> None:
@@ -64,6 +69,18 @@ def restore(run: Run, path: str | os.PathLike[str], fingerprint: str) -> None:
         )
 
 
+def resume(run: Run, contents: Contents, given: Fields, path: str | os.PathLike[str]) -> int:
+    """Take up a finished run; the number of rows that it has learned."""
+    try:
+        given.take("fingerprint", is_text)
+        _restore(run, contents, given)
+    except ModelFileError as error:
+        reason = str(error).removesuffix(".")
+        raise RunError(f"{path} is damaged ({reason}): start again with `pocketkernel run`.") from None
+    assert run.progress is not None
+    return run.progress.rows
+
+
 def _restore(run: Run, contents: Contents, given: Fields) -> None:
     run.decide(given.take("task", lambda value: value in TASKS and run.task in (None, value)))
     rows = given.take("rows", lambda value: is_count(value) and value > 0)
@@ -73,6 +90,9 @@ def _restore(run: Run, contents: Contents, given: Fields) -> None:
     resumed_at = given.take("resumed_at", list_of(is_count))
     recorder = Recorder.restore(given.take("recorder", is_dict) | below("curve.", contents.arrays))
     kind = given.take("scaler", lambda value: value == (run.scaler and run.scaler.kind))
+    sources = given.take("sources", list_of(list_of(is_text)))
+    if any(len(one) != 2 for one in sources):
+        raise ModelFileError("progress.sources are not pairs.")
     given.end()
     model, extra = learners.restored(contents)
     if type(model) is not type(run.model) or extra:
@@ -89,5 +109,6 @@ def _restore(run: Run, contents: Contents, given: Fields) -> None:
     run.metrics = run.new_metrics()
     run.metrics.restore(below("metrics.", contents.arrays))
     run.reservoir.restore(below("reservoir.", contents.arrays))
+    run.sources = sources
     run.total, run.resumed_at = total, [*resumed_at, rows]
     run.progress = Progress(rows, mistakes, 0, 0, seconds, np.empty(0))
