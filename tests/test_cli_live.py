@@ -130,7 +130,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, capsys):
 def test_a_pipe_that_is_interrupted_goes_on_with_learn(tmp_path, capsys):
     command = [*COMMAND, "run", "-", *LABEL, "--block", "100", "--memory", "16KiB"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        process.stdin.write("\n".join([HEAD, *(LINES * 30)[:25_000]]) + "\n")
+        process.stdin.write("\n".join([HEAD, *(LINES * 30)[:25_050]]) + "\n")
         process.stdin.flush()
         for line in process.stderr:
             if line.startswith("To change it"):
@@ -142,9 +142,9 @@ def test_a_pipe_that_is_interrupted_goes_on_with_learn(tmp_path, capsys):
     rows = int(
         re.search(r"Saved after row ([\d,]+): go on with `pocketkernel learn stdin.run -`", error)[1].replace(",", "")
     )
-    assert 0 < rows <= 25_000
-    write(tmp_path / "rest.csv", (LINES * 30)[rows:25_000])
-    write(tmp_path / "whole.csv", (LINES * 30)[:25_000])
+    assert 0 < rows <= 25_050
+    write(tmp_path / "rest.csv", (LINES * 30)[rows:25_050])
+    write(tmp_path / "whole.csv", (LINES * 30)[:25_050])
     assert main(["learn", "stdin.run", "rest.csv", "--no-report"]) == 0
     assert main(["run", "whole.csv", *LABEL, "--memory", "16KiB"]) == 0
     assert model(tmp_path / "stdin.run") == model(tmp_path / "whole.run")

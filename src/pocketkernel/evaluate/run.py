@@ -23,6 +23,9 @@ from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, found_task
 from pocketkernel.stream import Block, Scaler, Stream, gather, permutation
 from pocketkernel.stream.errors import StreamError
 
+MOST_EVENTS = 100
+"""Changes of the stream that a run keeps: the latest."""
+
 SCHEMA_COLUMNS = 1000
 """Most columns of a table that a record describes."""
 
@@ -52,6 +55,7 @@ class Run:
         self.recorder = Recorder()
         self.metrics: Metrics | None = None
         self.reservoir = Reservoir(stream.n_features)
+        self.events: list[tuple[int, str]] = []  # changes of the stream that the learner has noticed: row and kind
         self.results: dict[str, Any] = {}  # of the metrics, once the run has ended
         self.progress: Progress | None = None  # after the latest block
         self.total = rows  # that there will be, if that is known
@@ -102,6 +106,8 @@ class Run:
         for progress in self._follow(labelled):
             self.progress = progress
             self.recorder.add(self.model, progress)
+            if hasattr(self.model, "events_"):
+                self.events = joined_events(self.events, self.model.events_)
             yield progress
         self._finish()
 
@@ -111,6 +117,8 @@ class Run:
         sources = [] if self.stream.encoding is None else [one.name for one in self.stream.encoding.features]
         influence = influence_of(self.model, self.reservoir.rows(), names, sources)
         self.results = self.metrics.results() | {"influence": influence}
+        if hasattr(self.model, "events_"):
+            self.results["events"] = [{"row": row, "kind": kind} for row, kind in self.events]
 
     def _follow(self, labelled: Iterator[tuple[Any, npt.NDArray[Any]]]) -> Iterator[Progress]:
         if isinstance(self.metrics, RegressionMetrics):
@@ -264,6 +272,17 @@ class Run:
                 f"{type(self.model).__name__} needs the number of rows of a pipe in advance: give horizon=N, or rows=N."
             )
         self.model.horizon = self.total
+
+
+def joined_events(before: list[tuple[int, str]], latest: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """All events so far, the last 100 at most: a learner keeps only the latest.
+
+    Examples
+    --------
+    >>> joined_events([(10, "confidence lost")], [(10, "confidence lost"), (25, "classes exchanged")])
+    [(10, 'confidence lost'), (25, 'classes exchanged')]
+    """
+    return [*before, *(event for event in latest if event not in before)][-MOST_EVENTS:]
 
 
 def schema_of(stream: Stream) -> list[dict[str, Any]] | None:

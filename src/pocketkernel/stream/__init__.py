@@ -1,6 +1,7 @@
 """Streams of rows and labels: files and pipes, encoding, scaling, and generated streams."""
 
-from pocketkernel.stream.block import Block, blocks_of, gather, permutation
+from pocketkernel._order import permutation
+from pocketkernel.stream.block import Block, blocks_of, gather
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.errors import Skipped, StreamError
 from pocketkernel.stream.generators import known_kernel

@@ -87,17 +87,6 @@ def gather(blocks: Iterable[Block]) -> Block:
     return replace(parts[0], X=stack([part.X for part in parts]), y=y, ids=ids)
 
 
-def permutation(rows: int, seed: int) -> npt.NDArray[np.int64]:
-    """The order of rows for a seed, used everywhere: ``numpy.random.default_rng(seed).permutation(rows)``.
-
-    Examples
-    --------
-    >>> permutation(4, seed=0).tolist()
-    [2, 0, 1, 3]
-    """
-    return np.random.default_rng(seed).permutation(rows)
-
-
 def rebatch(pieces: Iterable[Block], size: int) -> Iterator[Block]:
     """The same rows in blocks of exactly `size` rows; only the last may be shorter."""
     held: list[Block] = []
