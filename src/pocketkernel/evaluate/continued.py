@@ -15,8 +15,8 @@ from pocketkernel.evaluate.pipeline import Pipeline
 from pocketkernel.evaluate.record import read_settings
 from pocketkernel.evaluate.run import Run, RunError
 from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION
-from pocketkernel.loading import read
 from pocketkernel.model_file import ModelFileError
+from pocketkernel.stored import read
 from pocketkernel.stream import SCALERS, Stream
 from pocketkernel.stream.files import Source
 
