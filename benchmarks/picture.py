@@ -50,9 +50,10 @@ def sampled(X, y):
 def rivers(models):
     def run(X, y):
         rows = [dict(enumerate(row)) for row in X.tolist()]
+        labels = (y > 0).tolist()  # River expects Booleans
         for model in models:
             wrong = 0
-            for row, label in zip(rows, y.tolist(), strict=True):
+            for row, label in zip(rows, labels, strict=True):
                 wrong += model.predict_one(row) != label
                 model.learn_one(row, label)
             yield model._raw_memory_usage, wrong / len(y)
