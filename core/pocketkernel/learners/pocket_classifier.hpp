@@ -223,7 +223,7 @@ class PocketClassifier : public Learner<T> {
     }
     static bool keeps_rows(const Config& c) {
         const std::size_t count = c.kernel_count - knows_labels(c);
-        return count > 1 && c.kernels[count - 1].family == Family::laplacian;
+        return parts::has(Family::laplacian) && count > 1 && c.kernels[count - 1].family == Family::laplacian;
     }
     static std::size_t widths_of(const Config& c) { return c.kernel_count - 1 - knows_labels(c) - keeps_rows(c); }
     bool has_lags() const { return knows_labels(config_); }
