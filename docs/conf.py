@@ -57,8 +57,10 @@ def write_pages(_: Sphinx) -> None:
     folder = HERE / "_generated"
     folder.mkdir(exist_ok=True)
     (folder / "command_line.md").write_text(f"## {verbs}")
-    link = '<a href="playground.html"><strong>Try it in your browser</strong></a>'
-    there = f'<p class="hero">{link}: watch a model learn, and change the stream under it.</p>\n'
+    there = (
+        '<iframe class="playground" src="playground.html" title="A model that learns in this page"></iframe>\n'
+        '<p><a href="playground.html">Open the playground on its own page</a></p>\n'
+    )
     (folder / "playground.md").write_text(there if PLAYGROUND.is_file() else "")
 
 
