@@ -23,6 +23,7 @@
 #include "../feature_pool.hpp"
 #include "../label_lags.hpp"
 #include "../label_ring.hpp"
+#include "../mixture_ledger.hpp"
 #include "../newton_mixture.hpp"
 #include "learner.hpp"
 
@@ -60,6 +61,7 @@ class PocketClassifier : public Learner<T> {
             mixture_ = NewtonMixture(K_, numbers + R_);
             lags_ = LabelLags(R_, numbers + R_ + NewtonMixture::doubles(K_));
         }
+        if (double* sums = arena.take<double>(MixtureLedger::doubles(K_))) ledger_ = MixtureLedger(K_, sums);
         scale_ = ColumnScale<T>(arena, c.features, may_be_sparse, course_ ? &course_->pace : nullptr);
         if (widths_ > 0) relevance_ = ColumnRelevance<T>(arena, c.features, {1.0, 0.9999, 0.0001});
         linear_ = Coefficients<T>(arena, R_ + 1, c.features);
@@ -131,9 +133,10 @@ class PocketClassifier : public Learner<T> {
         const std::size_t target = course_->turned ? 1 - y : y;
         const double loss = lesson(f(), target, slope());
         this->record(largest(F, config_.classes) != y, weight * loss);
+        ledger_.observe(weight, target, slope(), R_, [&](std::size_t n) { return n == 0 ? f() : scores_of(n - 1); });
         const double times = course_->weights.times(weight, rounds);
         const bool weigh = widths_ > 0 && weighs_columns(rounds);
-        teach_experts(target, found, times, rounds, weigh);
+        teach_experts(target, found, weight, times, rounds, weigh);
         teach_mixture(times);
         if (has_lags()) lags_.push(target);
         if (has_ring()) ring_.store(rounded(work_), target);
@@ -163,12 +166,18 @@ class PocketClassifier : public Learner<T> {
         return {weight, std::sqrt(norm2(i)), 0.0, is_ring(i) ? ring_.rows() : frequencies(i), 0, 0, 0};
     }
 
+    // What MixtureLedger keeps, in its order.
+    template <class Visit>
+    void for_each_evidence(Visit&& visit) const {
+        ledger_.for_each(visit);
+    }
+
     // Whether every number is within what arithmetic bears: far beyond what any stream leads to, far below what
     // overflows.
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = this->common_valid() && mixture_.valid() && scale_.valid(common_->tally.rounds) &&
-                    relevance_.valid() && (!has_lags() || lags_.valid()) &&
+        bool good = this->common_valid() && mixture_.valid() && ledger_.valid() &&
+                    scale_.valid(common_->tally.rounds) && relevance_.valid() && (!has_lags() || lags_.valid()) &&
                     (!has_ring() || ring_.valid(R_, most_rounds)) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
@@ -316,12 +325,15 @@ class PocketClassifier : public Learner<T> {
 
     // A step allows for the row's whole slope, so that none is longer than a row's of weight 1 could be; what stays in
     // the accumulators is as if the row had come that many times.
-    void teach_experts(std::size_t y, const Found& found, double times, std::uint64_t rounds, bool weigh) {
+    void teach_experts(std::size_t y, const Found& found, double weight, double times, std::uint64_t rounds,
+                       bool weigh) {
         const double recent = static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
         for (std::size_t i = 0; i < K_; ++i) {
             const double* s = scores_of(i);
             double* g = slopes_of(i);
-            experts_[i].loss += (lesson(s, y, g) - experts_[i].loss) / recent;
+            const double own = lesson(s, y, g);
+            ledger_.charge(i, weight * own);
+            experts_[i].loss += (own - experts_[i].loss) / recent;
             for (std::size_t r = 0; r < R_; ++r)
                 blend()[r] = (1.0 - share_of_mixture) * s[r] + share_of_mixture * f()[r];
             lesson(blend(), y, g);
@@ -496,6 +508,7 @@ class PocketClassifier : public Learner<T> {
     Expert* experts_ = nullptr;
     double* bias_ = nullptr;
     NewtonMixture mixture_;
+    MixtureLedger ledger_;
     LabelLags lags_;
     LabelRing<T> ring_;
     ColumnScale<T> scale_;
