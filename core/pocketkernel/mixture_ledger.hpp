@@ -21,41 +21,50 @@ class MixtureLedger {
     static constexpr double radius = 2.0;
 
     MixtureLedger() = default;
-    // On so many numbers, which are part of the state and 0 in the beginning.
-    MixtureLedger(std::size_t experts, double* state)
-        : experts_(experts), losses_(state), q_(losses_ + experts), H_(q_ + experts + 1) {}
+    // On so many numbers, which are part of the state and 0 in the beginning; on none it keeps nothing.
+    MixtureLedger(std::size_t experts, double* state) : experts_(experts), sums_(state) {}
     static constexpr std::size_t doubles(std::size_t experts) { return 2 * experts + 1 + triangle(experts + 1); }
 
-    void charge(std::size_t i, double loss) { losses_[i] += loss; }
+    void charge(std::size_t i, double loss) {
+        if (sums_) sums_[i] += loss;
+    }
 
     // A row of class y that counts `weight` times; scores_of(n) has the R scores of s_n.
     template <class ScoresOf>
     void observe(double weight, std::size_t y, const double* g, std::size_t R, ScoresOf&& scores_of) {
-        double square = 0.0;
+        if (!sums_) return;
+        double square = 0.0, *q = sums_ + experts_, *H = q + experts_ + 1;
         for (std::size_t n = 1; n <= experts_; ++n) {
             const double range = range_of(scores_of(n), R);
             square += range * range;
         }
         const double c = weight * curvature(range_of(scores_of(0), R) + radius * std::sqrt(square));
+        double mean[max_kernels + 1], d[max_kernels + 1];
         for (std::size_t i = 0; i <= experts_; ++i) {
-            const double* s = scores_of(i);
-            for (std::size_t r = 0; r < R; ++r) q_[i] += weight * g[r] * s[r];
-            for (std::size_t j = 0; j < i; ++j) H_[triangle(i) + j] += c * covariance(s, scores_of(j), g, y, R);
-            H_[triangle(i) + i] += c * larger(covariance(s, s, g, y, R), 0.0);
+            mean[i] = 0.0;
+            for (std::size_t r = 0; r < R; ++r) {
+                q[i] += weight * g[r] * scores_of(i)[r];
+                if (R > 1) mean[i] += probability(g, y, r) * scores_of(i)[r];
+            }
+        }
+        for (std::size_t r = 0; r < R; ++r) {
+            const double p = R == 1 ? absolute(g[0]) * (1.0 - absolute(g[0])) : probability(g, y, r);
+            for (std::size_t i = 0; i <= experts_; ++i) d[i] = scores_of(i)[r] - mean[i];
+            for (std::size_t i = 0; i <= experts_; ++i)
+                for (std::size_t j = 0; j <= i; ++j) H[triangle(i) + j] += c * p * d[i] * d[j];
         }
     }
 
-    // Calls f(number) for the losses, q, and H by rows of its lower triangle.
+    // Calls f(number) for all sums.
     template <class F>
     void for_each(F&& f) const {
-        for (std::size_t n = 0; n < doubles(experts_); ++n) f(losses_[n]);
+        for (std::size_t n = 0; sums_ && n < doubles(experts_); ++n) f(sums_[n]);
     }
 
     bool valid() const {
         bool good = true;
-        for (std::size_t i = 0; i < experts_; ++i) good = good && losses_[i] >= 0.0;
-        for (std::size_t i = 0; i <= experts_; ++i) good = good && H_[triangle(i) + i] >= 0.0;
         for_each([&](double number) { good = good && absolute(number) <= state_limit; });
+        for (std::size_t i = 0; sums_ && i < experts_; ++i) good = good && sums_[i] >= 0.0;
         return good;
     }
 
@@ -76,23 +85,10 @@ class MixtureLedger {
         return a < 1e-4 ? 1.0 - a / 3.0 : 2.0 * (a - exponential_complement(a)) / (a * a);
     }
 
-    // g_r = p_r - [r = y]; of two classes, p is the probability of class 1.
-    static double covariance(const double* s, const double* t, const double* g, std::size_t y, std::size_t R) {
-        if (R == 1) return absolute(g[0]) * (1.0 - absolute(g[0])) * s[0] * t[0];
-        double products = 0.0, first = 0.0, second = 0.0;
-        for (std::size_t r = 0; r < R; ++r) {
-            const double p = g[r] + (r == y ? 1.0 : 0.0);
-            products += p * s[r] * t[r];
-            first += p * s[r];
-            second += p * t[r];
-        }
-        return products - first * second;
-    }
+    static double probability(const double* g, std::size_t y, std::size_t r) { return g[r] + (r == y ? 1.0 : 0.0); }
 
     std::size_t experts_ = 0;
-    double* losses_ = nullptr;
-    double* q_ = nullptr;
-    double* H_ = nullptr;
+    double* sums_ = nullptr;  // L, q and the lower triangle of H, row by row
 };
 
 POCKETKERNEL_END

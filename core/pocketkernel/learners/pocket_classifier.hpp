@@ -61,7 +61,7 @@ class PocketClassifier : public Learner<T> {
             mixture_ = NewtonMixture(K_, numbers + R_);
             lags_ = LabelLags(R_, numbers + R_ + NewtonMixture::doubles(K_));
         }
-        if (double* sums = arena.take<double>(MixtureLedger::doubles(K_))) ledger_ = MixtureLedger(K_, sums);
+        if (K_ > 1) ledger_ = MixtureLedger(K_, arena.take<double>(MixtureLedger::doubles(K_)));
         scale_ = ColumnScale<T>(arena, c.features, may_be_sparse, course_ ? &course_->pace : nullptr);
         if (widths_ > 0) relevance_ = ColumnRelevance<T>(arena, c.features, {1.0, 0.9999, 0.0001});
         linear_ = Coefficients<T>(arena, R_ + 1, c.features);

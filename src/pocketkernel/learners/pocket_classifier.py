@@ -98,8 +98,10 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         return np.array(self._fitted().relevance())
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        names = self._expert_names()
-        sums = MixtureSums.of(self._fitted().evidence(), len(names))
+        names, evidence = self._expert_names(), self._fitted().evidence()
+        if not evidence:
+            return Guarantee(None, "In so little memory it is a linear model alone: there is no mixture to bound.")
+        sums = MixtureSums.of(evidence, len(names))
         own = float(done.cumulative_loss)
         regrets = tuple(zip(names, (own - sums.losses).tolist(), strict=True))
         return Guarantee(
