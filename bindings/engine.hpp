@@ -105,6 +105,7 @@ class Engine {
     // Of a regressor, for each output: how far below and above an answer targets lie, for a share of them; likewise.
     virtual bool margins(double share, double* out) const = 0;
     virtual void forget_lags() = 0;
+    virtual void forget_rows() = 0;
     virtual bool valid() const = 0;
     virtual std::size_t state_bytes() const = 0;
     virtual void save(unsigned char* to) const = 0;

@@ -449,6 +449,10 @@ class PyLearner {
         const Guard guard(*this, changing);
         engine_->forget_lags();
     }
+    void forget_rows() {
+        const Guard guard(*this, changing);
+        engine_->forget_rows();
+    }
 
     std::size_t state_bytes() const { return engine_->state_bytes(); }
     nb::bytes save() {
@@ -1153,6 +1157,7 @@ NB_MODULE(_core, m) {
         .def("relevance", &PyLearner::relevance)
         .def("margins", &PyLearner::margins, "share"_a)
         .def("forget_lags", &PyLearner::forget_lags)
+        .def("forget_rows", &PyLearner::forget_rows)
         .def_prop_ro("state_bytes", &PyLearner::state_bytes)
         .def("save", &PyLearner::save)
         .def("load", &PyLearner::load, "state"_a);

@@ -1,13 +1,11 @@
-"""Every classifier and regressor of the package, small enough for tests."""
+"""Every learner of the package, small enough for tests."""
 
 from pocketkernel import learners
 
-ESTIMATORS = [
-    class_
-    for class_ in (getattr(learners, name) for name in learners.__all__)
-    if issubclass(class_, learners.OnlineKernelClassifier)
-]
-REGRESSORS = [class_ for class_ in (getattr(learners, name) for name in learners.__all__) if class_ not in ESTIMATORS]
+EVERYONE = [getattr(learners, name) for name in learners.__all__]
+ESTIMATORS = [class_ for class_ in EVERYONE if issubclass(class_, learners.OnlineKernelClassifier)]
+"""Those that learn labels."""
+REGRESSORS = [class_ for class_ in EVERYONE if class_ not in ESTIMATORS]
 SMALL = {"budget": 8, "features": 8, "reservoir": 3, "horizon": 300, "random_state": 1}
 
 

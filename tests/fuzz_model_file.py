@@ -43,7 +43,11 @@ def rows(d, n=60):
 
 
 def make(class_, dtype, width=3, **given):
-    return small(class_, dtype=dtype, **given).partial_fit(*rows(width), classes=[-1, 1])
+    X, y = rows(width)
+    model = small(class_, dtype=dtype, **given)
+    if "n_classes" in given:  # labels that arrive in another order than theirs
+        return model.partial_fit(X[:1], ["z"]).partial_fit(X, np.where(y > 0, "b", "a"))
+    return model.partial_fit(X, y, classes=[-1, 1])
 
 
 def make_regressor(class_, dtype, width=3, outputs=1, **given):
@@ -69,6 +73,9 @@ def variants(class_):
         yield {"memory": "16KiB", "width": 70}
     if "reservoir" in names:
         yield {"budget": 4, "reservoir": 1, "horizon": 1.0}
+    yield {"class_weight": {-1: 2.0, 1: 0.5}, "epochs": 3}
+    if "n_classes" in names:
+        yield {"class_weight": "balanced", "n_classes": 4}
 
 
 MODELS = [
@@ -143,7 +150,7 @@ def use(model):
     if type(model) in REGRESSORS:
         y, score = targets(signs, model.n_outputs_), model.predict
     else:
-        y, score = model.classes_[(signs > 0).astype(int)], model.decision_function
+        y, score = model.classes_[(signs > 0).astype(int) % len(model.classes_)], model.decision_function
     huge = np.clip(X * (largest_value(model) / 2), -largest_value(model), largest_value(model))
     weights = np.where(np.arange(24) % 7 == 3, 1e9, 1.0)
     scores = []
@@ -369,6 +376,9 @@ FAMILIES = ["gaussian", "laplacian", "polynomial", "linear"]
 LOSSES = ["hinge", "logistic", "smooth_hinge"]
 
 
+REVISIONS = {"pocket_classifier": [3], "m_omd_s": [2], "multiclass_m_omd_s": [2]}
+
+
 def model_digest(recipe):
     """state.hpp: everything that decides the layout or the course of a run."""
     kernels = [(FAMILIES.index(k[0]), bits(float((*k, 1.0)[1]))) for k in recipe["kernels"]]
@@ -381,7 +391,7 @@ def model_digest(recipe):
         bits(recipe["step"]), bits(recipe["norm_bound"]), recipe["reservoir"], bits(recipe["horizon"]),
         bits(recipe["nu"]), bits(recipe["rate"]), bits(recipe["regularization"]),
         *([bits(recipe["quantile"])] if recipe["quantile"] else []),
-        *([3] if recipe["learner"] == "pocket_classifier" else []),  # its revision
+        *REVISIONS.get(recipe["learner"], []),
     ])  # fmt: skip
 
 

@@ -111,7 +111,7 @@ def test_names_and_labels_are_shown_without_control_characters(capsys):
         assert is_clean(captured.err), arguments
     for arguments in (
         ["run", name, "--out", "out2", "--drop", "none"],
-        ["run", name, "--out", "out2", "--label", f"a{ESCAPE}", "--memory", "16KiB"],
+        ["run", name, "--out", "out2", "--label", f"a{ESCAPE}", "--memory", "16KiB", "--strict"],
         ["run", name + "x"],
         ["run", "rows.csv", "--label", ESCAPE],
         ["run", "rows.csv", "--learner", ESCAPE],
@@ -149,7 +149,7 @@ def shell(command):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_closed_and_full_streams():
     python = f"{sys.executable} -m pocketkernel"
-    learn = f"{python} run rows.csv --memory 16KiB --no-report --force"
+    learn = f"{python} run rows.csv --memory 16KiB --no-report --force --strict"
     for command, code, words in (
         (f"{python} run - <&-", 1, "standard input: it is closed."),
         (f"{learn} >&-", 1, "standard output is closed."),
@@ -210,7 +210,7 @@ sys.exit(main({arguments!r}))
 @pytest.mark.skipif(os.name == "nt", reason="needs resource limits")
 @pytest.mark.parametrize("most", [64, 3000, 9000])
 def test_a_file_that_cannot_be_written_is_named(most):
-    arguments = ["run", "rows.csv", "--memory", "8KiB", "--out", "out", "--record-format", "csv"]
+    arguments = ["run", "rows.csv", "--memory", "8KiB", "--out", "out", "--record-format", "csv", "--strict"]
     text = LIMITED.format(bytes=most, arguments=arguments)
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, timeout=120, check=False, text=True)
     assert done.returncode == 1, done
@@ -223,7 +223,7 @@ def test_a_file_name_that_is_not_utf8():
         os.rename("rows.csv", name)
     except OSError:
         pytest.skip("this file system takes UTF-8 only")
-    done = run("run", name, "--memory", "16KiB", "--out", "out")
+    done = run("run", name, "--memory", "16KiB", "--out", "out", "--strict")
     assert (done.returncode, done.stderr) == (0, b""), done
     assert rb"caf\udce9" in done.stdout
     done = run("predict", "out", name)

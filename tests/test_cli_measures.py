@@ -248,3 +248,40 @@ def test_records_of_the_first_version_can_be_read(tmp_path, capsys):
     path.write_text(json.dumps(about | {"version": 1}))
     assert Record.read(tmp_path / "rows.run").results == {}
     assert results["rows"] == 200
+
+
+# ---- changes of the stream ------------------------------------------------------------------------------------------
+
+
+def test_changes_that_the_learner_notices_are_told(tmp_path, capsys, monkeypatch):
+    """On screen, in JSON, in the record and in the report; all of them, though a learner keeps only the latest."""
+
+    def events(self):
+        rows = self.diagnostics_["rounds"]
+        return [(row, "confidence lost") for row in range(100, rows + 1, 100)][-2:]
+
+    monkeypatch.setattr(PocketClassifier, "events_", property(events), raising=False)
+    cli_files.svm(tmp_path / "rows.svm", rows=900)
+    found = answer(capsys, tmp_path / "rows.svm", "--block", "150")["metrics"]["events"]
+    assert found == [{"row": row, "kind": "confidence lost"} for row in range(100, 901, 100)]
+    assert Record.read(tmp_path / "rows.run").results["events"] == found
+    text = shown(capsys, tmp_path / "rows.svm", "--block", "150")
+    assert "confidence lost at row 900" in text and "and 4 before" in text
+    job = Job(str(tmp_path / "rows.svm"), block=150)
+    with pytest.raises(KeyboardInterrupt):
+        run_job(job, tmp_path / "again", checkpoint=150, step=interrupt_at(450))
+    assert run_job(job, tmp_path / "again", checkpoint=150).results["events"] == found
+
+
+def interrupt_at(rows):
+    def step(run):
+        if run.progress.rows >= rows:
+            raise KeyboardInterrupt
+
+    return step
+
+
+def test_a_learner_without_events_shows_none(tmp_path, capsys):
+    cli_files.svm(tmp_path / "rows.svm", rows=300)
+    found = answer(capsys, tmp_path / "rows.svm", "--learner", "momds", "--memory", "32KiB")["metrics"]
+    assert "events" not in found

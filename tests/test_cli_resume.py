@@ -26,6 +26,7 @@ def outcome(folder):
 
 
 CASES = {
+    "inferred": ("rows.csv", ["--memory", "32KiB", "--label", "kind"]),
     "sparse": ("rows.svm", ["--memory", "32KiB", "--scale", "maxabs"]),
     "dense": ("rows.svm", ["--learner", "momdh", "--memory", "64KiB", "--scale", "standard"]),
     "permuted": ("rows.svm", ["--learner", "lkmbooks", "--memory", "16KiB", "--permute", "3"]),
@@ -122,7 +123,7 @@ def test_the_checkpoint_of_another_command(tmp_path, job, capsys):
 
 def test_killed_after_the_last_row(tmp_path, job, capsys):
     killed_after(job, tmp_path / "run", 1000, checkpoint=500)
-    whole = ["run", job.source, "--memory", "16KiB", "--block", "50", "--no-report", "--out"]
+    whole = ["run", job.source, "--memory", "16KiB", "--block", "50", "--no-report", "--strict", "--out"]
     run = run_job(job, tmp_path / "other")
     assert main([*whole, str(tmp_path / "run")]) == 0
     assert "1,000" in capsys.readouterr().out

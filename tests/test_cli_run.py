@@ -188,7 +188,7 @@ def test_text_labels_of_three_classes(tmp_path, capsys):
 
 def test_a_class_that_comes_late(tmp_path, capsys):
     (tmp_path / "late.svm").write_text("1 1:1\n-1 1:2\n" * 100 + "3 1:3\n")
-    assert main(["run", "late.svm", "--block", "50", "--no-report"]) == 1
+    assert main(["run", "late.svm", "--block", "50", "--no-report", "--strict"]) == 1
     error = capsys.readouterr().err
     assert "--classes" in error and "found 3" in error and "late.svm, line 201" in error
 
@@ -196,7 +196,7 @@ def test_a_class_that_comes_late(tmp_path, capsys):
 def test_one_class_at_first(tmp_path, capsys):
     (tmp_path / "sorted.svm").write_text("1 1:1\n" * 100 + "-1 1:2\n" * 100)
     options = ["run", "sorted.svm", "--block", "50", "--no-report", "--memory", "16KiB"]
-    assert main(options) == 1
+    assert main([*options, "--strict"]) == 1
     error = capsys.readouterr().err
     assert "--classes" in error and "--permute" in error
     assert main([*options, "--classes", "-1,1"]) == 0
@@ -205,10 +205,10 @@ def test_one_class_at_first(tmp_path, capsys):
 
 def test_skipped_lines_are_counted(tmp_path, capsys):
     (tmp_path / "bad.svm").write_text("1 1:1\n-1 1:x\n" * 20 + "-1 1:2\n")
-    assert main(["run", "bad.svm"]) == 1
+    assert main(["run", "bad.svm", "--strict"]) == 1
     assert "bad.svm, line 2, column 6: expected a finite number, found 'x'" in capsys.readouterr().err
-    assert run(capsys, "bad.svm", "--on-error", "skip", "--no-report")["skipped"] == 20
-    assert main(["run", "bad.svm", "--on-error", "skip", "--no-report"]) == 0
+    assert run(capsys, "bad.svm", "--no-report")["skipped"] == 20
+    assert main(["run", "bad.svm", "--no-report"]) == 0
     assert "20 lines could not be read" in capsys.readouterr().out
 
 

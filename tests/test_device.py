@@ -164,7 +164,17 @@ def test_the_scaling_of_a_run_comes_along(tmp_path, scale):
     half = 301
     for name, part in (("first", lines[:half]), ("all", lines)):
         (tmp_path / f"{name}.csv").write_text("\n".join(part) + "\n")
-        command = ["run", str(tmp_path / f"{name}.csv"), "--learner", "m_omd_s", "--memory", "8KiB", "--scale", scale]
+        command = [
+            "run",
+            str(tmp_path / f"{name}.csv"),
+            "--learner",
+            "m_omd_s",
+            "--memory",
+            "8KiB",
+            "--scale",
+            scale,
+            "--strict",
+        ]
         assert main([*command, "--out", str(tmp_path / name)]) == 0
     folder = device.export(tmp_path / "first", tmp_path / "project", "host", measure=False)
     model, pipeline, _ = load_with_pipeline(tmp_path / "first")
@@ -192,7 +202,7 @@ def test_other_steps_are_refused_by_name(tmp_path):
     rows = "\n".join(f"{'ab'[n % 2]},{n},{n % 2}" for n in range(50))
     (tmp_path / "rows.csv").write_text(f"colour,size,label\n{rows}\n")
     assert main(["run", str(tmp_path / "rows.csv"), "--categorical", "colour", "--out", str(tmp_path / "r")]) == 0
-    with pytest.raises(ValueError, match=r"categories \(colour\)"):
+    with pytest.raises(ValueError, match=r"missing values \(colour\)"):
         device.export(tmp_path / "r", tmp_path / "project")
     assert not (tmp_path / "project").exists()
 

@@ -64,7 +64,7 @@ class ColumnScale {
     // to the z of a row of zeros. Each of the caller's numbers is read once.
     template <class U>
     Query<T> read(const Row<U>& row, QueryScratch<T>& scratch) const {
-        return zero_ ? for_each_value(row, scratch, [](std::size_t, double) {})
+        return zero_ ? for_each_batch(row, scratch, [](const Batch&) {})
                      : for_each_tile(row, scratch, [](std::size_t, const double*) {});
     }
     // The same, and takes the row into the running figures. It is row number `rounds`, from 1 on.
@@ -75,14 +75,7 @@ class ColumnScale {
             return for_each_tile(row, scratch, [&](std::size_t begin, const double* x) {
                 if (observe(cells_at(begin), x)) restart_some(begin, x);
             });
-        Batch batch;
-        const Query<T> q = for_each_value(row, scratch, [&](std::size_t k, double x) {
-            batch.column[batch.size] = k;
-            batch.x[batch.size++] = x;
-            if (batch.size == lanes_of<T>) observe(batch, now);
-        });
-        observe(batch, now);
-        return q;
+        return for_each_batch(row, scratch, [&](const Batch& batch) { observe(batch, now); });
     }
 
     // z of a row of zeros, if rows may be sparse.
@@ -173,7 +166,7 @@ class ColumnScale {
         return {mean_ + k, deviation() + k, usual() + k, beyond() + k, age() + k, last() + k};
     }
 
-    // Columns of a row that have a value, up to a tile of them.
+    // Columns of a row that have a value, up to a tile of them; then zeros.
     struct Batch {
         std::size_t size = 0;
         std::size_t column[lanes_of<T>];
@@ -198,7 +191,7 @@ class ColumnScale {
                     if (l >= count) break;
                     x[l] = static_cast<double>(row.values[next]);
                 }
-            for (std::size_t l = 0; l < count; ++l) z[begin + l] = scaled(begin + l, x[l]);
+            scaled(x, mean_ + begin, deviation() + begin).store(z + begin);
             f(begin, x);
         }
         q.dense = z;
@@ -207,20 +200,36 @@ class ColumnScale {
 
     // The same where rows may be sparse: through the values that are not 0 alone, which are listed if they are few.
     template <class U, class F>
-    Query<T> for_each_value(const Row<U>& row, QueryScratch<T>& scratch, F&& f) const {
+    Query<T> for_each_batch(const Row<U>& row, QueryScratch<T>& scratch, F&& f) const {
         Query<T> q;
         T* z = scratch.row();
         std::size_t nonzeros = 0;
         std::memcpy(z, zero_, columns_ * sizeof(T));
-        const auto take = [&](std::size_t k, double x) {
-            if (k >= columns_ || x == 0.0) return;  // whatever the caller has made of the column by now
-            z[k] = scaled(k, x);
-            if (nonzeros < scratch.capacity()) {
+        Batch batch;
+        const auto finish = [&] {
+            alignas(pack_bytes) double centre[lanes_of<T>] = {};
+            alignas(pack_bytes) T spread[lanes_of<T>] = {}, of_batch[lanes_of<T>];
+            for (std::size_t l = batch.size; l < lanes_of<T>; ++l) batch.x[l] = 0.0;
+            for (std::size_t l = 0; l < batch.size; ++l) {
+                centre[l] = centre_[batch.column[l]];
+                spread[l] = spread_[batch.column[l]];
+            }
+            scaled(batch.x, centre, spread).store(of_batch);
+            for (std::size_t l = 0; l < batch.size; ++l, ++nonzeros) {
+                const std::size_t k = batch.column[l];
+                z[k] = of_batch[l];
+                if (nonzeros >= scratch.capacity()) continue;
                 scratch.columns()[nonzeros] = static_cast<std::int32_t>(k);
                 scratch.values()[nonzeros] = z[k] - zero_[k];
             }
-            ++nonzeros;
-            f(k, x);
+            f(batch);
+            batch.size = 0;
+        };
+        const auto take = [&](std::size_t k, double x) {
+            if (k >= columns_ || x == 0.0) return;  // whatever the caller has made of the column by now
+            batch.column[batch.size] = k;
+            batch.x[batch.size++] = x;
+            if (batch.size == lanes_of<T>) finish();
         };
         if (row.columns)
             for (std::size_t n = 0; n < row.nonzeros; ++n)
@@ -228,6 +237,7 @@ class ColumnScale {
                      static_cast<double>(read_once(row.values + n)));
         else
             for (std::size_t k = 0; k < columns_; ++k) take(k, static_cast<double>(read_once(row.values + k)));
+        if (batch.size > 0) finish();
         q.dense = z;
         q.values = scratch.values();
         q.columns = scratch.columns();
@@ -236,28 +246,35 @@ class ColumnScale {
         return q;
     }
 
-    T scaled(std::size_t k, double x) const {
-        const auto s = static_cast<double>(spread_ ? spread_[k] : deviation()[k]);
-        if (!(s > 0.0) || x != x) return T(0);
-        const double v = (x - (centre_ ? centre_[k] : mean_[k])) / s;
-        const double a = smaller(0.5 * absolute(v), 1e15);
-        const double z = 2.0 * logarithm(a + std::sqrt(a * a + 1.0));
-        return static_cast<T>(v < 0.0 ? -z : z);
+    // z of a tile of values.
+    static POCKETKERNEL_INLINE Pack<T> scaled(const double* x, const double* centre, const T* spread) {
+        const Wide<T> values = Wide<T>::load(x), centres = Wide<T>::load(centre),
+                      spreads = widen(Pack<T>::load(spread));
+        Wide<T> z;
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i) z.p[i] = scaled(values.p[i], centres.p[i], spreads.p[i]);
+        return narrow(z);
+    }
+    template <class V>
+    static POCKETKERNEL_INLINE V scaled(const V& x, const V& centre, const V& spread) {
+        const V zero(0.0), one(1.0);
+        const auto varies = zero < spread;
+        const V v = (x - centre) / select(varies, spread, one);
+        const V a = smaller(V(0.5) * absolute(v), V(1e15));
+        const V z = V(2.0) * logarithm(a + square_root(a * a + one));
+        return select(varies, select(x == x, z * select(v < zero, zero - one, one), zero), zero);
     }
 
     void refresh_column(std::size_t k) {
         centre_[k] = mean_[k];
         spread_[k] = deviation()[k];
-        zero_[k] = scaled(k, 0.0);
+        zero_[k] = static_cast<T>(scaled(0.0, mean_[k], static_cast<double>(spread_[k])));
     }
 
     // Takes the columns of a batch into the running figures of row `now`, after their zeros since: where they are if
     // they are a tile without such zeros, else in a copy.
-    void observe(Batch& batch, std::uint32_t now) {
+    void observe(const Batch& batch, std::uint32_t now) {
         constexpr std::size_t W = lanes_of<T>;
         const std::size_t first = batch.column[0], size = batch.size;
-        batch.size = 0;
-        if (size == 0) return;
         alignas(pack_bytes) double zeros[W] = {};
         bool some = false, due = false;
         for (std::size_t l = 0; l < size; ++l) {
@@ -269,7 +286,7 @@ class ColumnScale {
         } else {
             alignas(pack_bytes) double mean[W] = {};
             alignas(pack_bytes) T figure[figures][W] = {};
-            for (std::size_t l = size; l < W; ++l) batch.x[l] = 0.0, figure[3][l] = T(1);
+            for (std::size_t l = size; l < W; ++l) figure[3][l] = T(1);
             const Cells cells{mean, figure[0], figure[1], figure[2], figure[3], figure[4]};
             const auto gather = [&] {
                 for (std::size_t l = 0; l < size; ++l) {

@@ -44,6 +44,9 @@ class LabelRing {
         for (std::size_t k = 0; k < columns_; ++k) column_weights_[k] = 16;
     }
 
+    // Without its rows. What it has learned about neighbours stays.
+    void forget() { *stored_ = 0; }
+
     std::size_t capacity() const { return pages_ * page; }
 
     void round(const T* z, std::uint8_t* q) const {

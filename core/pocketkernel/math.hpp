@@ -109,25 +109,27 @@ POCKETKERNEL_INLINE V exponential_complement(const V& m) {
 }
 
 // 2 atanh(s) for |s| <= 0.1716, the range that log needs.
-inline double twice_atanh(double s) {
+template <class V>
+POCKETKERNEL_INLINE V twice_atanh(const V& s) {
     constexpr double fit[] = {0x1.5555555555555p-1, 0x1.9999999999a38p-2, 0x1.2492492476c42p-2, 0x1.c71c720168526p-3,
                               0x1.745cf8fe328f9p-3, 0x1.3b1c36b445cebp-3, 0x1.0fbe71ad855c9p-3, 0x1.0c05166ec4148p-3};
-    const double z = s * s;
-    return 2.0 * s + s * (z * polynomial(z, fit));
+    const V z = s * s;
+    return V(2.0) * s + s * (z * polynomial(z, fit));
 }
 
-// ln(x) for normal x > 0.
-inline double logarithm(double x) {
-    constexpr double ln2_high = 0x1.62e42ffp-1, ln2_low = -0x1.718432a1b0e26p-35;
-    const auto bits = bit_cast<std::uint64_t>(x);
-    auto exponent = static_cast<std::int64_t>(bits >> 52) - 1023;
-    auto mantissa = bit_cast<double>((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
-    if (mantissa > 1.4142135623730951) {
-        mantissa *= 0.5;
-        ++exponent;
-    }
-    const auto n = static_cast<double>(exponent);
-    return n * ln2_high + (twice_atanh((mantissa - 1.0) / (mantissa + 1.0)) + n * ln2_low);
+// ln(x) for normal x > 0, in double precision.
+template <class V>
+POCKETKERNEL_INLINE V logarithm(const V& x) {
+    static_assert(std::is_same<Element<V>, double>::value, "there is none in single precision");
+    using C = MathConstants<double>;
+    using B = typename BitLanes<V>::type;
+    const B bits = bit_cast<B>(x);
+    // The exponent as the last digits of 2^52 + exponent, which are those of its bits.
+    const V exponent = bit_cast<V>(shift_right(bits, 52) + B(0x4330000000000000ULL)) - V(0x1p52 + 1023.0);
+    const V mantissa = bit_cast<V>((bits & B(0x000fffffffffffffULL)) + B(0x3ff0000000000000ULL));
+    const auto upper = V(1.4142135623730951) < mantissa;
+    const V m = select(upper, mantissa * V(0.5), mantissa), n = exponent + select(upper, V(1.0), V(0.0));
+    return n * V(C::ln2_high) + (twice_atanh((m - V(1.0)) / (m + V(1.0))) + n * V(C::ln2_low));
 }
 
 // ln(1 + e) for 0 <= e <= 1; for e >= sqrt(2) - 1 as ln 2 + ln((1 + e) / 2). No branch: neither case is rare.

@@ -123,6 +123,16 @@ template <class E>
 POCKETKERNEL_INLINE E shift_left(E a, int n) {
     return static_cast<E>(a << n);
 }
+template <class E>
+POCKETKERNEL_INLINE Pack<E> shift_right(const Pack<E>& a, int n) {
+    Pack<E> c;
+    for (std::size_t i = 0; i < Pack<E>::registers; ++i) c.r[i] = a.r[i] >> n;
+    return c;
+}
+template <class E>
+POCKETKERNEL_INLINE E shift_right(E a, int n) {
+    return static_cast<E>(a >> n);
+}
 
 // A mask is the result of a comparison, lane by lane; only `select` reads it.
 template <class T>

@@ -12,7 +12,8 @@ def labels_of(scores: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArra
     Parameters
     ----------
     scores : array of shape (n,) or (n, K)
-        Of two classes one number, >= 0 for the larger label; of more a number each, the largest wins.
+        Of two classes one number, >= 0 for the larger label; of more a number each, the largest wins; of one class
+        anything.
     classes : array of labels, sorted
 
     Examples
@@ -22,5 +23,7 @@ def labels_of(scores: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArra
     >>> labels_of(np.array([[0.1, 0.3, 0.2]]), np.array(["a", "b", "c"])).tolist()
     ['b']
     """
+    if len(classes) == 1:
+        return np.repeat(np.asarray(classes), len(scores))
     places = (scores >= 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
     return np.asarray(classes[places])

@@ -154,6 +154,10 @@ class PocketClassifier : public Learner<T> {
         if (owners() > 1 && rounds >= course_->next_review) review(rounds);
     }
 
+    // Before the same rows come again: each would be its own nearest neighbour, and the ring would seem infallible.
+    void forget_rows() {
+        if (has_ring()) ring_.forget();
+    }
     void forget_lags() {
         if (has_lags()) lags_.forget();
     }

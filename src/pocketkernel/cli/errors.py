@@ -21,8 +21,8 @@ _DATA = (StreamError, ModelFileError, RecordError, RunError, OSError, ModuleNotF
 _COMMAND = (cyclopts.CycloptsError, ValueError)
 _OPTIONS = {"n_features": "features", "on_error": "on-error", "max_categories": "max-categories"}
 _ADVICE = re.compile(
-    r"\b(give|give all by|or|set|use|with|in|for wider rows, give) "
-    r"(n_features|label|classes|format|learner|drop|categorical|delimiter)="
+    r"\b(give|give all by|by|or|set|use|with|in|for wider rows, give) "
+    r"(n_features|label|classes|format|learner|drop|categorical|numeric|date|task|delimiter|id)="
 )
 
 

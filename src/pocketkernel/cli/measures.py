@@ -15,6 +15,10 @@ MOST_CLASSES = 10
 """Classes that have a line in a table: the most frequent ones."""
 
 
+MOST_EVENTS = 5
+"""Changes of the stream that are shown: the latest."""
+
+
 def measures(results: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Name, explanation and value of each measure, for a panel."""
     return _of_classes(results) if results["task"] == CLASSIFICATION else _of_numbers(results)
@@ -24,6 +28,8 @@ def details(results: dict[str, Any]) -> Iterator[RenderableType]:
     """What is shown below the panel when a run has ended: classes, and loud warnings."""
     if results.get("task") == CLASSIFICATION:
         yield _classes(results["classes"])
+    if results.get("events"):
+        yield _events(results["events"])
     warnings = list(results.get("warnings", []))
     if warnings:
         yield _warning(warnings, results.get("shuffled"))
@@ -69,6 +75,13 @@ def _classes(classes: list[dict[str, Any]]) -> Table:
     if len(classes) > len(shown):
         table.add_row(f"  {len(classes) - len(shown)} more", "", "", "")
     return table
+
+
+def _events(events: list[dict[str, Any]]) -> str:
+    """The latest changes of the stream."""
+    shown = [f"{event['kind']} at row {event['row']:,}" for event in events[-MOST_EVENTS:]]
+    more = len(events) - len(shown)
+    return "  [cyan]changes[/]  " + "; ".join(shown) + (f"; and {more} before" if more else "")
 
 
 def _warning(warnings: list[str], shuffled: dict[str, Any] | None) -> Panel:

@@ -63,25 +63,37 @@ class Reading:
     drop
         Columns to ignore.
     categorical
-        Categorical columns, or "auto" for all columns that are not numeric.
+        Categorical columns. With --strict, "auto" means all columns that are not numeric.
+    numeric
+        Columns that are numbers, whatever they look like.
+    date
+        Columns that are dates, as NAME or NAME=FORMAT, such as born=%d/%m/%Y.
+    id
+        Column that identifies a row: it is not learned from, and `predict` writes it beside the answer.
     columns
         Column names of a table without a header, or the keys to read from JSON lines (by default those of most of the
         first lines).
     max_categories
-        Number of categories per column that are one-hot encoded; at most 65,536.
+        Most categories per column that are one-hot encoded, by default 32; at most 65,536. With --strict, each column
+        has this number.
     hash_width
         Number of columns that further categories share by hashing, at most 65,536; with 0 they share the columns of the
-        first categories.
+        first categories. By default 16 if there are more categories than --max-categories.
     missing
-        Missing values: stop with an error, or use the mean so far and mark them in an additional column.
+        Missing values: stop with an error, use the mean so far, or keep them for learners that can handle them. By
+        default pocket keeps them and other learners get the mean; either way a column where they are not rare gets an
+        additional one that marks them.
     on_error
-        Lines that cannot be read: stop with an error, or skip and count them.
+        Lines that cannot be read: stop with an error, or skip and count them, which is the default.
     features
         Number of columns of LIBSVM text. By default a pipe has the columns of its first block.
     delimiter
         Field delimiter of a table.
     header
         Whether the first line of a table has the column names.
+    strict
+        Infer nothing: every column is a number unless it is named, missing values, lines that cannot be read and new
+        classes are errors.
     """
 
     format: Format | None = None
@@ -89,17 +101,24 @@ class Reading:
     classes: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True, consume_multiple=False)] = None
     drop: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
     categorical: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
+    numeric: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
+    date: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
+    id: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
     columns: Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)] = None
-    max_categories: Annotated[int, Parameter(validator=at_least(1))] = 32
-    hash_width: Annotated[int, Parameter(validator=at_least(0))] = 0
-    missing: Literal["error", "mean"] = "error"
-    on_error: Literal["raise", "skip"] = "raise"
+    max_categories: Annotated[int | None, Parameter(validator=at_least(1))] = None
+    hash_width: Annotated[int | None, Parameter(validator=at_least(0))] = None
+    missing: Literal["error", "mean", "keep"] | None = None
+    on_error: Literal["raise", "skip"] | None = None
     features: Count = None
     delimiter: str | None = None
     header: bool | None = None
+    strict: Annotated[bool, Parameter(negative=())] = False
 
-    def options(self) -> dict[str, Any]:
-        """The same for `open_stream`, without options that were not given."""
+    def options(self, *, takes_missing: bool = False) -> dict[str, Any]:
+        """The same for `open_stream`, without options that were not given.
+
+        `takes_missing` says whether NaN can be handled by what comes next.
+        """
         categorical: Any = columns(self.categorical)
         given = {
             "format": self.format,
@@ -107,11 +126,15 @@ class Reading:
             "classes": parts(self.classes) or None,
             "drop": columns(self.drop) or None,
             "categorical": "auto" if categorical == ["auto"] else categorical or None,
-            "max_categories": None if self.max_categories == 32 else self.max_categories,
-            "hash_width": self.hash_width or None,
+            "max_categories": self.max_categories,
+            "hash_width": self.hash_width,
             "columns": parts(self.columns) or None,
-            "missing": None if self.missing == "error" else self.missing,
-            "on_error": None if self.on_error == "raise" else self.on_error,
+            "missing": self.missing or (None if self.strict or takes_missing else "mean"),
+            "on_error": self.on_error,
+            "numeric": columns(self.numeric) or None,
+            "date": columns(self.date) or None,
+            "id": None if self.id is None else columns([self.id])[0],
+            "strict": None if self.strict else False,
             "n_features": self.features,
             "delimiter": None if self.delimiter is None else self.delimiter.replace("\\t", "\t"),
             "header": self.header,

@@ -12,16 +12,18 @@ from pocketkernel._text import plain
 from pocketkernel.cli.errors import describe
 from pocketkernel.cli.measures import details
 from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
+from pocketkernel.cli.schema import show_schema
 from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.cli.watch import Watch, figures_of, panel
 from pocketkernel.evaluate import Job, Record, Run, run_job
+from pocketkernel.evaluate.job import takes_missing
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.recorder import kernel_names
-from pocketkernel.evaluate.run import plain_label
+from pocketkernel.evaluate.run import plain_label, schema_of
 from pocketkernel.evaluate.task import CLASSIFICATION
 from pocketkernel.report import Step, write_report
-from pocketkernel.stream.files import STDIN, SUFFIXES
+from pocketkernel.stream.files import ENDINGS, STDIN, SUFFIXES
 
 REPORT = "report.html"
 BLOCK = 4096
@@ -86,7 +88,7 @@ def run(
         source_of(files),
         learner,
         learning.parameters(learner),
-        reading.options(),
+        reading.options(takes_missing=takes_missing(learner)),
         None if scale == "none" else scale,
         permute,
         rows,
@@ -96,6 +98,12 @@ def run(
     folder = Path(default_folder(files)) if out is None else out
     console = err()
     began = perf_counter()
+
+    def begun(run: Run) -> None:
+        if run.progress is None and run.stream.inferred is not None and not json:
+            show_schema(console, run.stream, run.task)
+        watch.begun(run)
+
     with Watch(console, job.name) as watch:
         done = run_job(
             job,
@@ -106,7 +114,7 @@ def run(
             command=command_of(
                 files, learner, learning, reading, task=task, scale=scale, permute=permute, rows=rows, block=block
             ),
-            begun=watch.begun,
+            begun=begun,
             step=watch.step,
             finished=(lambda _: _write_report(folder, job.name)) if report else None,
         )
@@ -131,7 +139,7 @@ def default_folder(files: tuple[str, ...]) -> str:
     if files[0] == STDIN:
         return "stdin.run"
     name = Path(files[0]).name
-    for ending in (".gz", ".bz2", ".xz", *(suffix for some in SUFFIXES.values() for suffix in some)):
+    for ending in (*ENDINGS, *(suffix for some in SUFFIXES.values() for suffix in some)):
         name = name.removesuffix(ending)
     return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in name) + ".run"
 
@@ -173,7 +181,9 @@ def _show(done: Run, name: str, speed: float, files: str) -> None:
     for part in details(done.results):
         console.print(part, soft_wrap=False)
     if skipped.count:
-        console.print(f"{skipped.count:,} lines could not be read and were skipped:")
+        rows = done.progress.rows if done.progress else 0
+        share = skipped.count / (skipped.count + rows)
+        console.print(f"{skipped.count:,} lines could not be read and were skipped ({share:.1%} of all):")
         for fault in skipped.reports:
             console.print(f"  {describe(fault)}", markup=False)
     console.print(plain(files), markup=False)
@@ -197,5 +207,6 @@ def results(done: Run) -> dict[str, Any]:
             for kernel, weight in zip(kernel_names(model), model.kernel_weights_.tolist(), strict=True)
         ],
         "skipped": done.stream.skipped.count,
+        "schema": schema_of(done.stream),
         "resumed_at": done.resumed_at,
     }

@@ -87,10 +87,11 @@ def _scaler(pipeline: Pipeline | None) -> Scaler | None:
     if pipeline is None:
         return None
     if pipeline.encoding is not None:
-        named = [feature.name for feature in Encoding.from_dict(pipeline.encoding).features if feature.categorical]
+        features = Encoding.from_dict(pipeline.encoding).features
+        named = [feature.name for feature in features if feature.kind in ("category", "date") or feature.flag]
         if named:
             raise ValueError(
-                f"the model reads columns of categories ({', '.join(named[:5])}), which a device cannot: "
-                "train it on columns of numbers."
+                f"the model reads columns of categories, dates or missing values ({', '.join(named[:5])}), which a "
+                "device cannot: train it on columns of numbers."
             )
     return pipeline.scaler

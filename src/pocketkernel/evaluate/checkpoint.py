@@ -6,6 +6,7 @@ scaler. The encoding is not saved: when a run is resumed, the stream reads and e
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from pocketkernel._fields import Fields, is_count, is_dict, is_number, is_text, 
 from pocketkernel.evaluate.pipeline import scaler_arrays, scaler_of
 from pocketkernel.evaluate.progressive import Progress
 from pocketkernel.evaluate.recorder import Recorder, kernel_names
-from pocketkernel.evaluate.run import Run, RunError
+from pocketkernel.evaluate.run import MOST_EVENTS, Run, RunError
 from pocketkernel.evaluate.task import CLASSIFICATION, TASKS
 from pocketkernel.loading import read
 from pocketkernel.model_file import Contents, ModelFileError, below
@@ -34,6 +35,7 @@ def to_bytes(run: Run, fingerprint: str) -> bytes:
     section = {
         "fingerprint": fingerprint,
         "task": run.task,
+        "events": [[row, kind] for row, kind in run.events],
         "rows": run.progress.rows,
         "mistakes": run.progress.mistakes,
         "seconds": run.progress.seconds,
@@ -64,8 +66,14 @@ def restore(run: Run, path: str | os.PathLike[str], fingerprint: str) -> None:
         )
 
 
+def _is_event(value: Any) -> bool:
+    """A row, and what happened there."""
+    return isinstance(value, list) and len(value) == 2 and is_count(value[0]) and is_text(value[1])
+
+
 def _restore(run: Run, contents: Contents, given: Fields) -> None:
     run.decide(given.take("task", lambda value: value in TASKS and run.task in (None, value)))
+    events = given.take("events", lambda value: list_of(_is_event)(value) and len(value) <= MOST_EVENTS)
     rows = given.take("rows", lambda value: is_count(value) and value > 0)
     mistakes = given.take("mistakes", lambda value: is_count(value) and value <= rows)
     seconds = given.take("seconds", lambda value: is_number(value) and value >= 0)
@@ -83,11 +91,18 @@ def _restore(run: Run, contents: Contents, given: Fields) -> None:
     if curve.kernels != kernel_names(model) or [*curve.rows[-1:], *curve.mistakes[-1:]] != [rows, mistakes]:
         raise ModelFileError("its curve is of other rows or kernels")
     run.scaler = scaler_of(kind, contents.arrays, run.stream.n_features)
-    run.model, run.recorder = model, recorder
+    run.model, run.recorder, run.events = model, recorder, [(row, kind) for row, kind in events]
     if run.task == CLASSIFICATION:
         run.classes = model.classes_
     run.metrics = run.new_metrics()
     run.metrics.restore(below("metrics.", contents.arrays))
     run.reservoir.restore(below("reservoir.", contents.arrays))
+    if run.metrics.rows != rows or run.reservoir.seen[0] != rows:
+        raise ModelFileError("its metrics are of other rows")
+    try:
+        if len(kept := run.reservoir.rows()):
+            model.predict(kept)
+    except ValueError as error:
+        raise ModelFileError(f"its sample of rows is impossible: {error}") from None
     run.total, run.resumed_at = total, [*resumed_at, rows]
     run.progress = Progress(rows, mistakes, 0, 0, seconds, np.empty(0))

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 
 from pocketkernel import learners, model_file
 from pocketkernel.evaluate.run import Run
-from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, TASKS
+from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, TASKS, seen_task
 from pocketkernel.stream import SCALERS, open_stream
 from pocketkernel.stream.files import STDIN, Source, find, standard_input
 
@@ -49,6 +49,11 @@ def make_learner(name: str, parameters: Mapping[str, Any], task: str = CLASSIFIC
         if parameter not in known:
             raise ValueError(f"{parameter} is not a parameter of {class_.__name__}: choose from {', '.join(known)}.")
     return class_(**parameters)
+
+
+def takes_missing(name: str) -> bool:
+    """Whether the learner of this name can handle NaN."""
+    return bool(learner_class(name)().__sklearn_tags__().input_tags.allow_nan)
 
 
 @dataclass
@@ -143,11 +148,15 @@ class Job:
             source = cast(BinaryIO, getattr(standard_input(), "raw", sys.stdin.buffer))
         most = self.rows if self.permute is None else None  # of permuted rows, those are the first that come out
         stream = open_stream(source, block=self.block, rows=most, **self.reading)
+        if not self.reading.get("strict", True):
+            task = task or seen_task(stream)
+            if task == CLASSIFICATION and self.permute is None:
+                stream.adopt_classes()
         scaler = None if self.scale is None else SCALERS[self.scale]()
-        return Run(
+        run = Run(
             stream,
             model,
-            task=task,
+            task=self._known_task(),
             regressor=lambda: make_learner(self.learner, self.parameters, REGRESSION),
             scaler=scaler,
             permute=self.permute,
@@ -155,6 +164,9 @@ class Job:
             reading=self.reading,
             count=self._count if self.repeatable() else None,
         )
+        if task is not None:
+            run.decide(task)
+        return run
 
     def _known_task(self) -> str | None:
         """Whether labels are classes or numbers, as far as it can be known without reading them."""

@@ -16,7 +16,7 @@ from pocketkernel.model_file import Arrays, Contents, ModelFileError, below, nam
 from pocketkernel.stream import SCALERS, Block, Scaler, Stream, open_stream
 from pocketkernel.stream.block import is_sparse
 from pocketkernel.stream.encode import Encoding
-from pocketkernel.stream.files import SUFFIXES, Source
+from pocketkernel.stream.files import SUFFIXES, Source, named_format
 
 MODEL = "model.safetensors"
 PIPELINE = "pipeline"
@@ -70,7 +70,12 @@ class Pipeline:
         **reading
             Options that differ this time, of `reading`.
         """
-        options = {**self.reading, **{name: value for name, value in reading.items() if value is not None}}
+        options = dict(self.reading)
+        if isinstance(source, str | os.PathLike) and (format := named_format(os.fspath(source))):
+            options["format"] = format
+        if self.encoding is not None and self.encoding["words"] and options.get("header"):
+            options["header"] = options["delimiter"] = None  # found again by the names of the columns
+        options |= {name: value for name, value in reading.items() if value is not None}
         if self.encoding is None:
             return open_stream(
                 source, **{**options, "format": "libsvm"}, label=False, n_features=self.n_features, block=block

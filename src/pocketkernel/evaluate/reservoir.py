@@ -65,9 +65,16 @@ class Reservoir(Tallies):
 
     def restore(self, state: Any) -> None:
         """Take over the arrays of a state; rows may have missing values."""
-        kept = state.get("kept")
-        super().restore(state if kept is None else {**state, "kept": np.nan_to_num(kept)})
-        self.kept = kept.copy()
+        kept, keys = state.get("kept"), state.get("keys")
+        known = kept is not None and keys is not None
+        # Keys are random numbers, and rows may have missing values.
+        super().restore({**state, "kept": np.nan_to_num(kept, posinf=np.inf), "keys": keys >> 11} if known else state)
+        if known:
+            self.kept, self.keys = kept.copy(), keys.copy()
+
+    def valid(self) -> bool:
+        """Whether there are no more rows than were seen."""
+        return bool(self.seen[0] >= 0 and np.all(self.keys >= 0))
 
 
 def _hash(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

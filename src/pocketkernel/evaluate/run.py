@@ -23,6 +23,12 @@ from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, found_task
 from pocketkernel.stream import Block, Scaler, Stream, gather, permutation
 from pocketkernel.stream.errors import StreamError
 
+MOST_EVENTS = 100
+"""Changes of the stream that a run keeps: the latest."""
+
+SCHEMA_COLUMNS = 1000
+"""Most columns of a table that a record describes."""
+
 
 class RunError(ValueError):
     """A folder that contains something other than this run, or a checkpoint that cannot be used."""
@@ -49,6 +55,7 @@ class Run:
         self.recorder = Recorder()
         self.metrics: Metrics | None = None
         self.reservoir = Reservoir(stream.n_features)
+        self.events: list[tuple[int, str]] = []  # changes of the stream that the learner has noticed: row and kind
         self.results: dict[str, Any] = {}  # of the metrics, once the run has ended
         self.progress: Progress | None = None  # after the latest block
         self.total = rows  # that there will be, if that is known
@@ -67,6 +74,8 @@ class Run:
     def _learn(self, blocks: Iterator[Block]) -> Iterator[Progress]:
         first = next(blocks, None)
         if first is None:
+            if self.progress is None and self.stream.skipped.reports:
+                raise self.stream.skipped.reports[0]
             if self.progress is None:
                 raise StreamError("at least one row", "none", file=self.stream.name)
             self._finish()
@@ -86,6 +95,8 @@ class Run:
         for progress in self._follow(labelled):
             self.progress = progress
             self.recorder.add(self.model, progress)
+            if hasattr(self.model, "events_"):
+                self.events = joined_events(self.events, self.model.events_)
             yield progress
         self._finish()
 
@@ -95,6 +106,8 @@ class Run:
         sources = [] if self.stream.encoding is None else [one.name for one in self.stream.encoding.features]
         influence = influence_of(self.model, self.reservoir.rows(), names, sources)
         self.results = self.metrics.results() | {"influence": influence}
+        if hasattr(self.model, "events_"):
+            self.results["events"] = [{"row": row, "kind": kind} for row, kind in self.events]
 
     def _follow(self, labelled: Iterator[tuple[Any, npt.NDArray[Any]]]) -> Iterator[Progress]:
         if isinstance(self.metrics, RegressionMetrics):
@@ -121,7 +134,7 @@ class Run:
 
     def pipeline(self) -> Pipeline:
         """How rows have been encoded and scaled so far."""
-        reading = {name: value for name, value in self._reading.items() if name in READING}
+        reading = {name: value for name, value in self._reading.items() if name in READING} | self.stream.dialect
         encoding = None if self.stream.encoding is None else self.stream.encoding.to_dict()
         return Pipeline(self.stream.n_features, encoding, self.scaler, {**reading, "format": self.stream.format})
 
@@ -142,6 +155,7 @@ class Run:
             "format": self.stream.format,
             "skipped": {"rows": skipped.count, "first": [str(report) for report in skipped.reports]},
             "resumed_at": self.resumed_at,
+            "schema": schema_of(self.stream),
             **more,
         }
         return Record(settings_of(self.model, **more), self.recorder.curve(), self.results)
@@ -164,6 +178,8 @@ class Run:
         whole = gather(self.stream.blocks())
         order = permutation(len(whole), self._permute)
         self.total = len(order) if self._rows is None else min(self._rows, len(order))
+        if self.classes is None and whole.y is not None:
+            self.classes = np.unique(whole.y)
         for at in range(start, len(order), self.stream.block):
             yield whole.take(order[at : at + self.stream.block])
 
@@ -172,16 +188,9 @@ class Run:
         if self.task == REGRESSION:
             return self._scaled(block), self._numbers(block)
         assert self.classes is not None
-        known = np.isin(block.y, self.classes) if self.stream.classes is None else np.True_  # else it was checked there
-        if not known.all():
-            new, shown = block.y[np.argmin(known)], ", ".join(map(plain_label, self.classes))
-            where = f", row {int(np.argmin(known)) + 1} from there" if block.line else ""
-            raise StreamError(
-                f"one of the classes {shown}, which the first {self.stream.block:,} rows have (give all by classes=)",
-                plain_label(new) + where,
-                file=block.file,
-                line=block.line,
-            )
+        if self.stream.classes is None:  # else it was checked there
+            block = self._known(block, np.isin(block.y, self.classes))
+        assert block.y is not None
         return self._scaled(block), block.y
 
     def _scaled(self, block: Block) -> Any:
@@ -199,6 +208,24 @@ class Run:
                 line=block.line,
             )
         return block.y.astype(np.float64)
+
+    def _known(self, block: Block, known: npt.NDArray[np.bool_]) -> Block:
+        """The rows with known labels; others are reported, and left out of a pipe."""
+        assert block.y is not None and self.classes is not None
+        if known.all():
+            return block
+        shown = ", ".join(map(plain_label, self.classes))
+        for row in np.flatnonzero(~known).tolist():
+            error = StreamError(
+                f"one of the classes {shown}, which the first {self.stream.block:,} rows have (give all by classes=)",
+                plain_label(block.y[row]) + (f", row {row + 1} from there" if block.line else ""),
+                file=block.file,
+                line=block.line,
+            )
+            if self._count is not None:  # a file, whose rows a resumed run must count in the same way
+                raise error
+            self.stream.skipped.report(error)
+        return block.take(np.flatnonzero(known))
 
     def _found(self, first: Block) -> npt.NDArray[Any]:
         assert first.y is not None
@@ -231,6 +258,23 @@ class Run:
                 f"{type(self.model).__name__} needs the number of rows of a pipe in advance: give horizon=N, or rows=N."
             )
         self.model.horizon = self.total
+
+
+def joined_events(before: list[tuple[int, str]], latest: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """All events so far, the last 100 at most: a learner keeps only the latest.
+
+    Examples
+    --------
+    >>> joined_events([(10, "confidence lost")], [(10, "confidence lost"), (25, "classes exchanged")])
+    [(10, 'confidence lost'), (25, 'classes exchanged')]
+    """
+    return [*before, *(event for event in latest if event not in before)][-MOST_EVENTS:]
+
+
+def schema_of(stream: Stream) -> list[dict[str, Any]] | None:
+    """What was inferred of the columns of a table, in plain values."""
+    inferred = stream.inferred
+    return None if inferred is None else [column.to_dict() for column in inferred.columns[:SCHEMA_COLUMNS]]
 
 
 def plain_label(label: Any) -> str:

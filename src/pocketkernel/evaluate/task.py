@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pocketkernel.stream import Stream
+
 CLASSIFICATION, REGRESSION = "classification", "regression"
 TASKS = (CLASSIFICATION, REGRESSION)
 
@@ -28,3 +30,9 @@ def found_task(y: npt.NDArray[Any]) -> str:
         return REGRESSION if len(values) > FRACTIONS else CLASSIFICATION
     many = len(values) > INTEGERS or (len(values) > FEW and len(values) > len(y) / 2)
     return REGRESSION if many else CLASSIFICATION
+
+
+def seen_task(stream: Stream) -> str | None:
+    """The same for a stream whose first labels have been looked at; None if they have not."""
+    labels = stream.seen_labels()
+    return None if len(labels) == 0 else found_task(labels)

@@ -7,6 +7,7 @@ import reprlib
 from typing import Any
 
 from pocketkernel.learners._base import OnlineKernelClassifier as OnlineKernelClassifier
+from pocketkernel.learners._coding import with_places as with_places
 from pocketkernel.learners._embedding import blank as blank
 from pocketkernel.learners._embedding import budget_name as budget_name
 from pocketkernel.learners._embedding import contents_of as contents_of

@@ -11,12 +11,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from pocketkernel._scores import labels_of
 from pocketkernel.certificate import Certificate, Guarantee
-from pocketkernel.learners._labels import Coding, check_labels, checked_classes
+from pocketkernel.learners._class_weights import Counts, balanced, checked_class_weight, running, times
+from pocketkernel.learners._coding import Coding
+from pocketkernel.learners._label_files import read_coding, write_coding, write_labels
+from pocketkernel.learners._labels import check_labels, checked_classes
 from pocketkernel.learners._learner import Array, OnlineLearner, Scores
-from pocketkernel.learners._persistent import read_labels, write_labels
+from pocketkernel.learners._parameters import whole_number
 from pocketkernel.learners._recipe import Recipe
 from pocketkernel.learners._rows import CsrRows, check_rows
-from pocketkernel.model_file import ModelFileError
 
 
 def _has_logistic_loss(estimator: Any) -> bool:
@@ -31,12 +33,17 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
 
     _multiclass: ClassVar[bool] = False
     _coding: Coding
+    _counts: Counts  # rows that were learned of the class in each place, if classes are balanced
     classes_: Array
+    class_weight: Any
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn every row of X once, in the given order; shuffle data that is sorted by class.
+        """Forget everything, then learn the rows of X: in random order and `epochs` times.
+
+        For rows whose order matters use ``shuffle=False`` or `partial_fit`. After it, rows to be predicted are not
+        taken for the ones that follow.
 
         Parameters
         ----------
@@ -65,9 +72,12 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         X, y, sample_weight
             As in `fit`.
         classes : array of labels, default=None
-            All labels. Needed in the first call if y does not contain each of them.
+            All labels. In the first call, None means those in y, and others may arrive later if there is room for
+            them: for `n_classes` labels, and for two in any case. In a later call these must be the same as before.
 
-        Notes ----- After an error nothing of X has been learned. After Ctrl-C the first rows of X have been learned
+        Notes
+        -----
+        After an error nothing of X has been learned. After Ctrl-C the first rows of X have been learned
         completely; ``diagnostics_.rounds`` is their number (rows of weight 0 do not count). If that was the first call,
         the estimator is still unfitted. A process that is forked while another thread is learning gets an incomplete
         copy of the learner, which raises an error when used.
@@ -81,7 +91,8 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         This is the fast path for progressive evaluation, with whole blocks or with one row at a time. Parameters and
         the state after Ctrl-C are as in `partial_fit`, scores as in `decision_function`.
         """
-        if self._takes_as_it_is(X) and (classes is None or self._coding.knows(classes)):
+        known = classes is None or ("_coding" in self.__dict__ and self._coding.knows(classes))
+        if known and self.class_weight is None and self._takes_as_it_is(X):
             scores = self._room_for_scores(len(X))
             labels = self._coding.at_once(y)
             plain = sample_weight is None or type(sample_weight) is np.ndarray
@@ -93,29 +104,90 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         """Build the learner in the core for rows like X."""
         labels = np.unique(y) if classes is None else checked_classes(classes)
         whose = "y" if classes is None else f"classes={classes!r}"
-        if len(labels) < 2:
-            raise ValueError(
-                f"{whose} has only one class, {labels.tolist()[0]!r}: "
-                + ("learning needs two." if restart else "pass all labels in the first call, as classes=[...].")
-            )
+        if len(labels) < 2 and (restart or classes is not None):
+            raise ValueError(f"{whose} has only one class, {labels.tolist()[0]!r}: learning needs two.")
         if len(labels) > 2 and not self._multiclass:
             raise ValueError(
                 f"Only binary classification is supported: {whose} has {len(labels)} classes, {labels[:5].tolist()} "
                 "..., not two; use PocketClassifier, or wrap the learner in sklearn.multiclass.OneVsRestClassifier."
             )
         write_labels(labels)  # what no file could hold is refused at once
-        self.classes_ = labels
-        self._build(X, len(labels), restart)
+        checked_class_weight(self.class_weight)
+        room = self._room(len(labels), whose)
+        self._build(X, room, restart)
+        self._counts = np.zeros(room, dtype=np.int64)
+        self._use(Coding.of_first(labels, room))
+
+    def _room(self, labels: int, whose: str) -> int:
+        """How many classes the learner is built for, if the first call has so many labels."""
+        reserved = getattr(self, "n_classes", None)
+        if reserved is None:
+            return max(labels, 2)
+        room = whole_number("n_classes", reserved)
+        if room < max(labels, 2):
+            raise ValueError(
+                f"n_classes={reserved!r} is too small: {whose} has {labels} "
+                f"{'class' if labels == 1 else 'classes'}; use {max(labels, 2)} or more."
+            )
+        return room
+
+    def _extend(self, y: Array, classes: Any) -> None:
+        """Take labels that have not been seen before, as long as there is room."""
+        if classes is not None:
+            labels = checked_classes(classes)
+            full = len(self.classes_) == self._coding.room
+            if not (np.array_equal(labels, self.classes_) if full else np.all(np.isin(self.classes_, labels))):
+                raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_.tolist()}.")
+            y = labels
+        if self._multiclass:
+            advice = (
+                f"the learner has room for {self._coding.room} classes; set n_classes to the number of labels that may "
+                "arrive, or pass all of them as classes=[...] in the first call."
+            )
+        else:
+            advice = (
+                "this learner supports only two; use PocketClassifier, or wrap the learner in "
+                "sklearn.multiclass.OneVsRestClassifier."
+            )
+        coding = self._coding.extended(y, advice)
+        if coding is not self._coding:
+            write_labels(coding.classes)
+            self._use(coding)
+
+    def _use(self, coding: Coding) -> None:
+        self._coding, self.classes_ = coding, coding.classes
         self._tell_labels()
+
+    # ---- weights of classes -----------------------------------------------------------------------------------------
+
+    def _weighed(self, y: Array, weights: Array | None, *, of_all: bool = False) -> Array | None:
+        given = checked_class_weight(self.class_weight)
+        if given is None:
+            return weights
+        places = self._coding.places_of(y)
+        if isinstance(given, dict):
+            of_class = np.ones(self._coding.room)
+            of_class[self._coding.places] = [given.get(label, 1.0) for label in self.classes_.tolist()]
+            return times(weights, of_class[places])
+        learned = np.ones(len(y), dtype=bool) if weights is None else weights > 0
+        if not of_all:
+            return times(weights, running(self._counts, places, learned))
+        self._counts += np.bincount(places[learned], minlength=self._coding.room)
+        return times(weights, balanced(self._counts, places))
+
+    def _count(self, y: Array, weights: Array | None, rounds: int) -> None:
+        if rounds > 0 and isinstance(self.class_weight, str):
+            learned = y if weights is None else y[weights > 0]
+            self._counts += np.bincount(self._coding.places_of(learned[:rounds]), minlength=self._coding.room)
 
     # ---- answering --------------------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Scores:
         """Scores of the rows of X. Learns nothing.
 
-        For two classes: one score for each row; a score >= 0 means the positive class, ``classes_[1]``. For more: one
-        for each row and class; the largest wins. A long block is shared among threads (see `n_jobs`), which only
-        affects the time.
+        Columns follow `classes_`, the labels so far. For two: one score for each row; a score >= 0 means the positive
+        class, ``classes_[1]``. For more: one for each row and class; the largest wins. While only one label is known:
+        0 for each row. A long block is shared among threads (see `n_jobs`), which only affects the time.
         """
         return self._decision(self._scores(X))
 
@@ -130,17 +202,18 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         Only for learners with the logistic loss. Columns are in the order of `classes_`.
         """
         scores = self._scores(X)
-        if scores.ndim == 1:
-            positive = expit(scores)
-            return np.column_stack([1.0 - positive, positive])
-        return softmax(scores, axis=1)
+        if scores.ndim == 2:
+            return softmax(self._coding.columns(scores), axis=1)
+        if len(self.classes_) == 1:
+            return np.ones((len(scores), 1))
+        positive = expit(self._coding.decision(scores))
+        return np.column_stack([1.0 - positive, positive])
 
     def _room_for_scores(self, rows: int) -> Scores:
-        return np.empty((rows, len(self.classes_)) if self._multiclass else rows)
+        return np.empty((rows, self._recipe.classes) if self._multiclass else rows)
 
     def _decision(self, scores: Scores) -> Scores:
-        """The core's scores in the form of a decision function: of two classes one number, the difference."""
-        return scores[:, 1] - scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 2 else scores
+        return self._coding.decision(scores)
 
     def _labels(self, decision: Scores) -> Array:
         """The labels for the result of a decision function."""
@@ -234,25 +307,18 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
             check_classification_targets(labels)
         return labels
 
-    def _check_same(self, classes: Any) -> None:
-        if not np.array_equal(checked_classes(classes), self.classes_):
-            raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_.tolist()}.")
-
     def _coded(self, y: Array) -> Array:
         return self._coding.of(y)
 
-    def _unknown(self, y: Array, row: int, column: int, sentence: str) -> ValueError:
-        return self._coding.unknown(y[row])
+    def _unknown(self, target: Any, sentence: str) -> ValueError:
+        return self._coding.unknown(target)
 
     def _written_labels(self) -> Any:
-        return write_labels(self.classes_)
+        return write_coding(self._coding, self._counts)
 
     def _read_labels(self, written: Any, recipe: Recipe) -> None:
-        labels = read_labels(written)
-        if len(labels) != recipe.classes:
-            raise ModelFileError(f"the model file has {len(labels)} labels, but a recipe for {recipe.classes}.")
-        self.classes_ = labels
+        self._coding, self._counts = read_coding(written, recipe.classes)
+        self.classes_ = self._coding.classes
 
     def _tell_labels(self) -> None:
-        self._coding = Coding(self.classes_)
-        self._core.set_labels(self._coding.numbers.tolist())
+        self._core.set_labels(self._coding.numbers)

@@ -1,4 +1,4 @@
-"""Labels: out of lists, arrays and series, and from there to the numbers that the core compares."""
+"""Labels: out of lists, arrays and series."""
 
 from collections.abc import Iterable
 from numbers import Number
@@ -14,50 +14,6 @@ from sklearn.utils import column_or_1d
 from pocketkernel.learners._rows import as_array, native_of, refuse_lazy, refuse_odd_numbers
 
 Array = npt.NDArray[Any]
-
-
-class Coding:
-    """Labels as the core knows them: themselves where it can compare them, else their places, 0, 1 ...
-
-    `numbers` has those of the classes, in their order.
-    """
-
-    def __init__(self, classes: Array) -> None:
-        self.classes = classes
-        self.by_value = classes.dtype.kind in "biuf" and bool(np.all(np.abs(classes.astype(float)) < 2**53))
-        self.numbers = classes.astype(float) if self.by_value else np.arange(len(classes), dtype=float)
-        self._places = {label: place for place, label in enumerate(classes.tolist())}
-
-    def of(self, y: Array) -> Array:
-        """Labels in a form that the core reads, which refuses those that it does not know."""
-        if self.by_value and y.dtype.kind in "biuf":
-            native = y.dtype.newbyteorder("=")
-            return np.ascontiguousarray(y, dtype=native if native.char in "?bidflq" else np.float64)
-        places = [self._places.get(label, -1) for label in y.tolist()]  # labels are hashable, see check_labels
-        if -1 in places:
-            raise self.unknown(y[places.index(-1)])
-        return self.numbers[places]
-
-    def at_once(self, y: Any) -> Array | None:
-        """The same without any check, or None if it takes one."""
-        if self.by_value and type(y) is np.ndarray:
-            return y
-        if not is_sequence_of_labels(y):
-            return None
-        try:
-            return self.numbers[list(map(self._places.__getitem__, y.tolist() if type(y) is np.ndarray else y))]
-        except (KeyError, TypeError):
-            return None
-
-    def knows(self, classes: Any) -> bool:
-        """Whether these are the classes, in their order, seen at a glance."""
-        given = classes.tolist() if type(classes) is np.ndarray else classes
-        return isinstance(given, list | tuple) and list(given) == list(self._places)
-
-    def unknown(self, label: Any) -> ValueError:
-        """The error about a label that is none of the classes."""
-        label = label.item() if isinstance(label, np.generic) else label
-        return ValueError(f"y has the label {label!r}, which is not one of the classes {self.classes.tolist()}.")
 
 
 def checked_classes(classes: Any) -> Array:

@@ -13,6 +13,7 @@ from pocketkernel import _core
 from pocketkernel._alone import alone
 from pocketkernel._threads import thread_count
 from pocketkernel.learners._parameters import Parameters
+from pocketkernel.learners._passes import checked_shuffle, orders, parts_of, passes_of, taken
 from pocketkernel.learners._rows import CsrRows, check_rows, checked_weights
 
 Array = npt.NDArray[Any]
@@ -29,6 +30,9 @@ class OnlineLearner(Parameters):
 
     _takes_missing: ClassVar[bool] = False  # whether NaN in a row is a missing value, else an error
 
+    shuffle: bool
+    epochs: int | str
+
     # ---- targets ----------------------------------------------------------------------------------------------------
 
     def _checked_targets(self, y: Any, rows: int, begin: bool) -> Array:
@@ -39,7 +43,7 @@ class OnlineLearner(Parameters):
         """Such targets in a form that the core reads."""
         raise NotImplementedError
 
-    def _unknown(self, y: Array, row: int, column: int, sentence: str) -> ValueError:
+    def _unknown(self, target: Any, sentence: str) -> ValueError:
         """The error about a target that the core refuses."""
         raise NotImplementedError
 
@@ -47,9 +51,16 @@ class OnlineLearner(Parameters):
         """Become a learner of rows and targets like these."""
         raise NotImplementedError
 
-    def _check_same(self, classes: Any) -> None:
-        """Refuse other classes than those of the first call."""
+    def _extend(self, y: Array, classes: Any) -> None:
+        """Take targets that may be of new kinds, and all the classes if they are given again."""
         raise NotImplementedError
+
+    def _weighed(self, y: Array, weights: Array | None, *, of_all: bool = False) -> Array | None:
+        """The weights of rows with these targets, which are all that there are, or the next ones of a stream."""
+        return weights
+
+    def _count(self, y: Array, weights: Array | None, rounds: int) -> None:
+        """Take note that the first `rounds` rows of those that have a weight were learned."""
 
     def _room_for_scores(self, rows: int) -> Scores:
         raise NotImplementedError
@@ -66,12 +77,17 @@ class OnlineLearner(Parameters):
         """Score and learn every row. A list `linear` receives the scores of the learner's linear part."""
         with alone(self):
             before = self.__dict__.copy()
+            rounds = self._rounds()
             try:
                 return self._feed_alone(X, y, classes, sample_weight, restart=restart, linear=linear)
             except BaseException:
+                if self.__dict__.get("_core") is before.get("_core") and self._rounds() != rounds:
+                    raise  # Ctrl-C: some rows have been learned, and their labels with them
                 for name in self.__dict__.keys() - before.keys():
                     del self.__dict__[name]
                 self.__dict__.update(before)
+                if "_core" in before:
+                    self._tell_labels()
                 raise
 
     def _feed_alone(
@@ -85,24 +101,59 @@ class OnlineLearner(Parameters):
         X = check_rows(self, X, reset=begin)
         y = self._checked_targets(y, X.shape[0], begin)
         weights = checked_weights(sample_weight, X.shape[0])
-        if restart and weights is not None and not np.any(weights):
-            raise ValueError("sample_weight is zero for every row: use at least one positive weight.")
         if begin:
             self._begin(X, y, classes, restart)
-        elif classes is not None:
-            self._check_same(classes)
+        else:
+            self._extend(y, classes)
+        if restart:
+            return self._go_through(X, y, weights)
         scores = self._room_for_scores(X.shape[0])
         parts = None if linear is None else np.empty_like(scores)
-        self._call(X, scores, self._coded(y), weights, parts)
+        weights = self._weighed(y, weights)
+        rounds = self._rounds()
+        try:
+            self._call(X, scores, self._coded(y), weights, linear=parts)
+        finally:
+            self._count(y, weights, self._rounds() - rounds)
         if linear is not None and parts is not None:
             linear.append(parts)
-        if restart:
-            self._core.forget_lags()  # rows that are predicted after a fit need not follow it
         return scores
+
+    def _go_through(self, X: Any, y: Array, weights: Array | None) -> Scores:
+        """Learn a data set: `epochs` passes over it, shuffled by `shuffle`, a block of rows at a time."""
+        seed = self._recipe.seed if checked_shuffle(self.shuffle) else None
+        weights = self._weighed(y, weights, of_all=True)
+        y = self._coded(y)
+
+        def learn(order: Array) -> None:
+            for part in parts_of(order, X.shape[1]):
+                some = None if weights is None else weights[part]
+                self._call(taken(X, part), self._room_for_scores(len(part)), y[part], some, rows_of=part)
+
+        weighs = np.ones(len(y), dtype=bool) if weights is None else weights > 0
+        learn(np.flatnonzero(~weighs))  # such rows are checked, and leave no trace
+        rows = np.flatnonzero(weighs)
+        if len(rows) == 0:
+            raise ValueError("the weight is zero for every row: use at least one positive weight.")
+        for number, order in enumerate(orders(rows, self._passes(len(rows)), seed)):
+            if number > 0:
+                self._core.forget_rows()
+                self._core.forget_lags()
+            learn(order)
+        self._core.forget_lags()  # rows that are predicted after a fit need not follow it
+        return self._room_for_scores(0)
+
+    def _passes(self, rows: int) -> int:
+        return passes_of(self.epochs, rows)
+
+    def _rounds(self) -> int:
+        """How many rows were learned; 0 if that is not counted, as in a fleet."""
+        core = self.__dict__.get("_core")
+        return core.tally()["rounds"] if isinstance(core, _core.Learner) else 0
 
     def _build(self, X: Array, classes: int, restart: bool) -> None:
         """Build the learner in the core for rows like X."""
-        self._recipe = self._choose(X.shape[1], classes, X.shape[0] if restart else None)
+        self._recipe = self._choose(X.shape[1], classes, X.shape[0] * self._passes(X.shape[0]) if restart else None)
         self.budget_ = self._recipe.budget
         try:
             self._core = self._recipe.build()
@@ -135,9 +186,15 @@ class OnlineLearner(Parameters):
         scores: Scores,
         y: Array | None = None,
         weights: Array | None = None,
+        *,
         linear: Scores | None = None,
+        rows_of: Array | None = None,
     ) -> None:
-        """Run a block through the core: learn if there are labels, else only score."""
+        """Run a block through the core: learn if there are labels, else only score.
+
+        `linear` receives the scores of the linear part. `rows_of` has the number of each row as the caller knows it, if
+        it is not its place in the block.
+        """
         core = self._core
         if isinstance(X, CsrRows):
             rows = (X.values, X.columns, X.starts)
@@ -147,25 +204,27 @@ class OnlineLearner(Parameters):
         if y is None:
             status = score(scores, thread_count(self.n_jobs, X.shape[0] * core.nbytes))
         else:
-            status = learn(y, weights, scores, linear)
+            status = learn(y, weights, scores, *([] if linear is None else [linear]))
         if status == 0:
             return
         if status == _core.UNSUITED:
             raise AssertionError("the core refused arrays that were prepared for it")
         subject, sentence = _core.describe(status)
         row, column = self._core.fault
+        there = row if rows_of is None else int(rows_of[row])
         if subject == "y":
             assert y is not None
-            raise self._unknown(y, row, column, sentence)
+            found = y[row] if y.ndim == 1 else y[row, column]
+            raise self._unknown(found, f"{sentence} (found {found} at row {there})")
         if subject == "sample_weight":
             assert weights is not None
-            raise ValueError(f"{subject} {sentence} (found {weights[row]} at row {row}).")
+            raise ValueError(f"{subject} {sentence} (found {weights[row]} at row {there}).")
         if column >= X.shape[1]:
-            raise ValueError(f"X {sentence} (in row {row}).")
+            raise ValueError(f"X {sentence} (in row {there}).")
         value = X.at(row, column) if isinstance(X, CsrRows) else float(X[row, column])
         names = getattr(self, "feature_names_in_", None)
         named = "" if names is None else f" {names[column]!r}"
-        raise ValueError(f"X {sentence} (found {value} at row {row}, column {column}{named}).")
+        raise ValueError(f"X {sentence} (found {value} at row {there}, column {column}{named}).")
 
     # ---- what it has become -----------------------------------------------------------------------------------------
 

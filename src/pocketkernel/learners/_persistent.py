@@ -1,15 +1,12 @@
 """Estimators as bytes, files and pickles: writes the description of an estimator, and checks it when it is read."""
 
 import os
-import re
 import reprlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, astuple, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from pocketkernel import _core, model_file
@@ -19,13 +16,12 @@ from pocketkernel.learners._recipe import PARAMETERS, Recipe
 from pocketkernel.losses import LOSSES
 from pocketkernel.model_file import Contents, ModelFileError, is_plain
 
-MOST_LABEL_BYTES = 2**24
-
 # The fields of a file's model.
 _FIELDS = {"estimator", "parameters", "recipe", "labels", "feature_names", "n_features", "extra"}
 # What the bytes bring back; everything else that an estimator carries goes into a pickle as it is.
 _LEARNED = (
-    "_core", "_recipe", "_coding", "budget_", "classes_", "n_outputs_", "n_features_in_", "feature_names_in_",
+    "_core", "_recipe", "_coding", "_counts", "budget_", "classes_", "n_outputs_",
+    "n_features_in_", "feature_names_in_",
 )  # fmt: skip
 
 
@@ -99,8 +95,11 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
             return write_kernel(value)
         if name == "kernels" and isinstance(value, list | tuple):
             return [write_kernel(kernel) for kernel in value]
-        if isinstance(value, np.generic):
-            value = value.item()
+        if name == "class_weight" and isinstance(value, Mapping):
+            pairs = [[plain(label), plain(weight)] for label, weight in value.items()]
+            if all(is_plain(number) for pair in pairs for number in pair):
+                return pairs
+        value = plain(value)
         if is_plain(value):
             return value
         raise ValueError(
@@ -142,6 +141,8 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
             if name == "kernels" and value is not None:
                 one = isinstance(value, list) and value and isinstance(value[0], str)
                 parameters[name] = read_kernel(value) if one else read_kernels(value)
+            elif name == "class_weight" and isinstance(value, list):
+                parameters[name] = _read_pairs(value)
             elif is_plain(value):
                 parameters[name] = value
             else:
@@ -197,7 +198,19 @@ def library_class(class_: type) -> type:
     return next(c for c in class_.__mro__ if c.__module__.split(".")[0] == __name__.split(".")[0])
 
 
+def _read_pairs(written: list[Any]) -> dict[Any, Any]:
+    """A dict that was written as pairs."""
+    if all(isinstance(pair, list) and len(pair) == 2 and all(map(is_plain, pair)) for pair in written):
+        return dict(written)
+    raise ModelFileError(f"the model file has an impossible class_weight, {reprlib.repr(written)}.")
+
+
 # ---- plain values ---------------------------------------------------------------------------------------------------
+
+
+def plain(value: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _is_count(value: Any) -> bool:
@@ -302,38 +315,3 @@ def revived(recipe: Recipe, state: bytes) -> _core.Learner:
     if status != 0:
         raise ModelFileError("the model file cannot be used: its {} {}.".format(*_core.describe(status)))
     return core
-
-
-# ---- labels ---------------------------------------------------------------------------------------------------------
-
-_LABEL_DTYPE = re.compile(r"[<>|]([biuf])[1248]|[<>](U)([0-9]{1,8})|\|(O)")
-_LABEL_TYPES = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
-
-
-def write_labels(labels: npt.NDArray[Any]) -> dict[str, Any]:
-    """Labels as their dtype and values."""
-    values = [str(label) if isinstance(label, str) else label for label in labels.tolist()]
-    written = {"dtype": labels.dtype.str, "values": values}
-    try:
-        read_labels(written)
-    except ModelFileError:
-        raise ValueError(
-            f"the labels {reprlib.repr(labels.tolist())} of dtype {labels.dtype} cannot be written to a file: use "
-            "(shorter) strings or numbers."
-        ) from None
-    return written
-
-
-def read_labels(written: Any) -> npt.NDArray[Any]:
-    """Labels from their dtype and values: numbers or strings, sorted, no two alike."""
-    if isinstance(written, dict) and written.keys() == {"dtype", "values"}:
-        dtype, values = written["dtype"], written["values"]
-        match = _LABEL_DTYPE.fullmatch(dtype) if isinstance(dtype, str) else None
-        if match and isinstance(values, list) and len(values) * 4 * int(match[3] or 2) <= MOST_LABEL_BYTES:
-            type_ = _LABEL_TYPES[match[1] or match[2] or match[4]]
-            if all(type(value) is type_ and is_plain(value) for value in values) and values == sorted(set(values)):
-                with suppress(OverflowError, TypeError, ValueError):
-                    labels = np.array(values, dtype=np.dtype(dtype))
-                    if labels.dtype.str == dtype and labels.tolist() == values:
-                        return labels
-    raise ModelFileError(f"the model file has impossible labels, {reprlib.repr(written)}.")

@@ -118,7 +118,7 @@ def plan(
     n_features: int,
     memory: int | str | None = None,
     *,
-    n_classes: int = 2,
+    n_classes: int | None = None,
     n_outputs: int = 1,
     **parameters: Any,
 ) -> Plan:
@@ -133,8 +133,8 @@ def plan(
         Columns of a row, from 1 to 1,000,000.
     memory : int or str, default=None
         Bytes to fit into, such as 65536 or "64KiB", instead of the instance's memory or budget.
-    n_classes : int, default=2
-        Number of classes; more than 2 only for a multiclass learner.
+    n_classes : int, default=None
+        Number of classes; more than 2 only for a multiclass learner. None means the instance's, or 2.
     n_outputs : int, default=1
         Number of outputs; only for a regressor.
     **parameters
@@ -147,6 +147,8 @@ def plan(
     """
     if isinstance(n_features, bool) or not isinstance(n_features, Integral) or not 1 <= n_features <= MOST_FEATURES:
         raise ValueError(f"n_features={n_features!r} is out of range: a row has 1 to {MOST_FEATURES:,} columns.")
+    if n_classes is None:
+        n_classes = getattr(estimator, "n_classes", None) or 2
     if isinstance(n_classes, bool) or not isinstance(n_classes, Integral) or n_classes < 2:
         raise ValueError(f"n_classes={n_classes!r} is out of range: use 2 or more.")
     if isinstance(n_outputs, bool) or not isinstance(n_outputs, Integral) or n_outputs < 1:

@@ -40,12 +40,21 @@ class MOMDS(OnlineKernelClassifier):
     storage : {None, "float16", "bfloat16"}, default=None
         How rows are stored: as `dtype`, or rounded to 16 bits, so that almost twice as many rows fit. float16 is more
         precise but limited to 65504; bfloat16 is less precise and has float32's range. Arithmetic stays in float32.
+    class_weight : {None, "balanced"} or dict, default=None
+        Factor of the weights of a class's rows, such as {"ham": 1, "spam": 5}; a label that is not in it has 1.
+        "balanced" means the inverse of the class's share in the rows: in all rows in `fit`, in the rows so far in
+        `partial_fit`. It is multiplied with `sample_weight`.
+    shuffle : bool, default=True
+        Whether `fit` learns the rows in random order, seeded by `random_state`. `partial_fit` and `predict_then_learn`
+        never change the order.
+    epochs : int or "auto", default=1
+        How often `fit` goes through the rows.
     n_jobs : int, default=None
         Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
         POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
         for a few rows.
     random_state : int, NumPy generator or None, default=None
-        Seed of the sampling.
+        Seed of the sampling and of the order in `fit`.
 
     Attributes
     ----------
@@ -90,6 +99,9 @@ class MOMDS(OnlineKernelClassifier):
         removal: str = "half",
         dtype: str = "float32",
         storage: str | None = None,
+        class_weight: Any = None,
+        shuffle: bool = True,
+        epochs: int | str = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
     ):
@@ -102,6 +114,9 @@ class MOMDS(OnlineKernelClassifier):
         self.removal = removal
         self.dtype = dtype
         self.storage = storage
+        self.class_weight = class_weight
+        self.shuffle = shuffle
+        self.epochs = epochs
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -38,12 +38,25 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         are predicted that do not follow the learned ones, or if the order of the labels shall not count.
     dtype : {"float32", "float64"}, default="float32"
         Precision of coefficients and arithmetic.
+    n_classes : int, default=None
+        How many labels to reserve room for, from 2 to 10,000; memory and time grow with it. None means the labels of
+        the first call, and at least two. A label that arrives later is learned as long as there is room.
+    class_weight : {None, "balanced"} or dict, default=None
+        Factor of the weights of a class's rows, such as {"ham": 1, "spam": 5}; a label that is not in it has 1.
+        "balanced" means the inverse of the class's share in the rows: in all rows in `fit`, in the rows so far in
+        `partial_fit`. It is multiplied with `sample_weight`.
+    shuffle : bool, default=True
+        Whether `fit` learns the rows in random order, seeded by `random_state`. `partial_fit` and `predict_then_learn`
+        never change the order.
+    epochs : int or "auto", default="auto"
+        How often `fit` goes through the rows; "auto" means as many passes as give 1,500 rounds,
+        from 1 to 10.
     n_jobs : int, default=None
         Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
         POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
         for a few rows.
     random_state : int, NumPy generator or None, default=None
-        Seed of the frequencies.
+        Seed of the frequencies and of the order in `fit`.
 
     Attributes
     ----------
@@ -83,12 +96,20 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         memory: int | str = "64KiB",
         lag: bool = True,
         dtype: str = "float32",
+        n_classes: int | None = None,
+        class_weight: Any = None,
+        shuffle: bool = True,
+        epochs: int | str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ):
         self.memory = memory
         self.lag = lag
         self.dtype = dtype
+        self.n_classes = n_classes
+        self.class_weight = class_weight
+        self.shuffle = shuffle
+        self.epochs = epochs
         self.n_jobs = n_jobs
         self.random_state = random_state
 

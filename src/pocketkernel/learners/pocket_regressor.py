@@ -38,12 +38,17 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
         Which quantile, from 0.001 to 0.999, if loss="quantile".
     dtype : {"float32", "float64"}, default="float32"
         Precision of coefficients and arithmetic.
+    shuffle : bool, default=True
+        Whether `fit` learns the rows in random order, seeded by `random_state`. `partial_fit` and `predict_then_learn`
+        never change the order.
+    epochs : int or "auto", default=1
+        How often `fit` goes through the rows; more than 2 rarely help.
     n_jobs : int, default=None
         Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
         POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
         for a few rows.
     random_state : int, NumPy generator or None, default=None
-        Seed of the frequencies.
+        Seed of the frequencies and of the order in `fit`.
 
     Attributes
     ----------
@@ -86,6 +91,8 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
         loss: str = "squared",
         quantile: float = 0.5,
         dtype: str = "float32",
+        shuffle: bool = True,
+        epochs: int | str = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
     ):
@@ -93,13 +100,17 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
         self.loss = loss
         self.quantile = quantile
         self.dtype = dtype
+        self.shuffle = shuffle
+        self.epochs = epochs
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn every row of X once, in the order given.
+        """Forget everything, then learn the rows of X: in random order and `epochs` times.
+
+        For rows whose order matters use ``shuffle=False`` or `partial_fit`.
 
         Parameters
         ----------
@@ -205,9 +216,11 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
     def _core_reads(self, y: Any) -> bool:
         return type(y) is np.ndarray
 
-    def _unknown(self, y: Array, row: int, column: int, sentence: str) -> ValueError:
-        found = y[row] if y.ndim == 1 else y[row, column]
-        return ValueError(f"y {sentence} (found {found} at row {row}).")
+    def _unknown(self, target: Any, sentence: str) -> ValueError:
+        return ValueError(f"y {sentence}.")
+
+    def _extend(self, y: Array, classes: Any) -> None:
+        """All numbers are of one kind."""
 
     def _begin(self, X: Array, y: Array, classes: Any, restart: bool) -> None:
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]

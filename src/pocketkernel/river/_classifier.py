@@ -1,6 +1,6 @@
 """KernelClassifier: any classifier of the package as a River classifier."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,7 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
         self.n_classes = n_classes
         self._labels = Labels(np.zeros(2 if n_classes == 2 else 0))
         self._has_odds = False
+        self._is_unweighted = False  # else every row's weight depends on its class
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -132,7 +133,7 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
     # ---- labels -----------------------------------------------------------------------------------------------------
 
     def _code(self, y: Hashable) -> Floats | None:
-        return self._labels.codes.get(y)
+        return self._labels.codes.get(y) if self._is_unweighted else None
 
     def _read(self, targets: list[Hashable]) -> tuple[Floats, Labels]:
         labels = (self._no_labels() if self._model is None else self._labels).extended(targets)
@@ -156,6 +157,7 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
     def _adopt(self, model: OnlineKernelClassifier) -> None:
         super()._adopt(model)
         self._has_odds = hasattr(model, "predict_proba")  # looked up once, because scikit-learn is slow
+        self._is_unweighted = model.class_weight is None
 
     def _planned(self, model: OnlineKernelClassifier) -> Plan:
         return model.plan(self.width, n_classes=self.n_classes)
@@ -163,6 +165,16 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_count("n_classes", self.n_classes, 2, 10_000)
+        if getattr(self.learner, "n_classes", None) not in (None, self.n_classes):
+            raise ValueError(
+                f"the learner has n_classes={self.learner.n_classes!r}, and {type(self).__name__} has "
+                f"{self.n_classes}: pass it only to the latter."
+            )
+        if isinstance(self.learner.class_weight, Mapping):
+            raise ValueError(
+                "the learner has weights by label, and here it does not know the labels: pass each row's weight as w, "
+                'or use class_weight="balanced".'
+            )
         if self.n_classes > 2 and not self._is_multiclass():
             raise ValueError(
                 f"n_classes={self.n_classes}, but {type(self.learner).__name__} supports only two labels: use "

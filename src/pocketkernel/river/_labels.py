@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Hashable, Iterable
-from reprlib import repr as short
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from pocketkernel.learners import with_places
 from pocketkernel.river._columns import Floats
 
 
 class Labels:
     """The labels that have been learned, and what scores mean: none yet."""
+
+    _signed: ClassVar[bool] = False
 
     def __init__(self, classes: Floats, places: dict[Hashable, int] | None = None) -> None:
         self.classes = classes  # the learner's
@@ -23,24 +25,19 @@ class Labels:
 
     def extended(self, labels: Iterable[Hashable]) -> Self:
         """With these labels as well, or an error if a label is missing or there are too many."""
-        places = dict(self.places)
-        for y in labels:
-            if y in places:
-                continue
+        new = [y for y in labels if y not in self.places]
+        for y in new:
             if y is None or isinstance(y, np.ma.MaskedArray) or y != y:  # noqa: PLR0124  (NaN)
                 raise ValueError(f"y={y!r} is not a label: learn only rows whose label is known.")
-            if len(places) == len(self.classes):
-                raise ValueError(f"y={y!r} is one label too many after {short(list(places))}: {self._advice()}")
-            places[y] = self._place(y, places)
-        return self if len(places) == len(self.places) else type(self)(self.classes, places)
+        if not new:
+            return self
+        room = len(self.classes)
+        places = with_places(self.places, new, room, signed=self._signed, advice=self._advice())
+        return type(self)(self.classes, places)
 
     def numbered(self, labels: Iterable[Hashable]) -> Floats:
         """The classes of labels that have been learned."""
         return self.classes[[self.places[y] for y in labels]]
-
-    def _place(self, y: Hashable, places: dict[Hashable, int]) -> int:
-        """Position of a new label."""
-        raise NotImplementedError
 
     def _advice(self) -> str:
         """What to do about too many labels."""
@@ -63,13 +60,11 @@ class Labels:
 class Pair(Labels):
     """Labels of a binary learner: True (or 1) is positive, False (or 0) negative; else the first one is negative."""
 
+    _signed = True
+
     def __init__(self, classes: Floats, places: dict[Hashable, int] | None = None) -> None:
         super().__init__(classes, places)
-        self.known.sort(key=lambda y: self._place(y, self.places) if y not in self.places else self.places[y])
-
-    def _place(self, y: Hashable, places: dict[Hashable, int]) -> int:
-        wanted = int(y == True)  # noqa: E712  (1 and np.True_ as well)
-        return 1 - wanted if wanted in places.values() else wanted
+        self.known.sort(key=with_places(self.places, self.known, 2, signed=True, advice="").__getitem__)
 
     def _advice(self) -> str:
         return (
@@ -91,9 +86,6 @@ class Pair(Labels):
 
 class Several(Labels):
     """Labels of a multiclass learner, in order of appearance."""
-
-    def _place(self, y: Hashable, places: dict[Hashable, int]) -> int:
-        return len(places)
 
     def _advice(self) -> str:
         return f"n_classes={len(self.classes)}; set n_classes to the number of labels."

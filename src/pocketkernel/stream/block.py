@@ -26,12 +26,15 @@ class Block:
         Where the first row came from.
     line : int or None
         Line of the first row in that file, from 1; in a file without lines, the row.
+    ids : list of str or None
+        What the column of ids says of each row.
     """
 
     X: Rows = field(repr=False)
     y: Array | None = field(default=None, repr=False)
     file: str = ""
     line: int | None = None
+    ids: list[str] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -44,11 +47,13 @@ class Block:
         """Some of the rows; file and line are kept if they start with the first row."""
         begins = part.indices(len(self))[0] == 0
         y = None if self.y is None else self.y[part]
-        return replace(self, X=_cut(self.X, part), y=y, line=self.line if begins else None)
+        ids = None if self.ids is None else self.ids[part]
+        return replace(self, X=_cut(self.X, part), y=y, line=self.line if begins else None, ids=ids)
 
     def take(self, order: Array) -> "Block":
         """The rows with these numbers, in this order."""
-        return Block(self.X[order], None if self.y is None else self.y[order], self.file)
+        ids = None if self.ids is None else [self.ids[row] for row in order.tolist()]
+        return Block(self.X[order], None if self.y is None else self.y[order], self.file, ids=ids)
 
 
 def blocks_of(X: Rows, y: Array | None = None, *, block: int = 1000) -> Iterator[Block]:
@@ -78,18 +83,8 @@ def gather(blocks: Iterable[Block]) -> Block:
     if len(parts) == 1:
         return parts[0]
     y = None if parts[0].y is None else np.concatenate([part.y for part in parts if part.y is not None])
-    return replace(parts[0], X=stack([part.X for part in parts]), y=y)
-
-
-def permutation(rows: int, seed: int) -> npt.NDArray[np.int64]:
-    """The order of rows for a seed, used everywhere: ``numpy.random.default_rng(seed).permutation(rows)``.
-
-    Examples
-    --------
-    >>> permutation(4, seed=0).tolist()
-    [2, 0, 1, 3]
-    """
-    return np.random.default_rng(seed).permutation(rows)
+    ids = None if parts[0].ids is None else [one for part in parts for one in part.ids or ()]
+    return replace(parts[0], X=stack([part.X for part in parts]), y=y, ids=ids)
 
 
 def rebatch(pieces: Iterable[Block], size: int) -> Iterator[Block]:
@@ -127,7 +122,7 @@ def _joined(parts: list[Block]) -> Block:
     first = parts[0]
     line = int(first.lines[0]) if isinstance(first, Piece) else first.line
     whole = gather(parts)
-    return Block(whole.X, whole.y, first.file, line)
+    return Block(whole.X, whole.y, first.file, line, whole.ids)
 
 
 def _cut(X: Rows, part: slice) -> Rows:

@@ -4,7 +4,7 @@ The records are parsed in the binding (text.cpp), which reports line and column 
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,15 @@ import numpy.typing as npt
 from pocketkernel import _core
 from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, shown
 from pocketkernel.stream.files import Opened, Text
-from pocketkernel.stream.table import SAMPLE, Schema, Table, Texts
+from pocketkernel.stream.infer import Sample
+from pocketkernel.stream.sniff import LINES, delimiter_of, is_header
+from pocketkernel.stream.table import INFERRED, SAMPLE, Schema, Table
+from pocketkernel.stream.values import COMMA, POINT, Texts, to_numbers
 
 ROWS = 4096
 NUMBERS = 1 << 19  # most numbers that are read in one go, but for a few rows
 FEWEST_ROWS = 8
+HEADER_COLUMNS = 1000  # that are looked at to tell whether the first record has names
 
 
 class Delimited:
@@ -27,27 +31,36 @@ class Delimited:
         opened: Opened,
         skipped: Skipped,
         *,
-        delimiter: str,
+        delimiter: str | None,  # None: `usual`, unless the first lines speak for another
         header: bool | None,  # whether the first record has the names; None: if none of its fields is a number
         columns: list[str] | None,  # the names, without a header; with one, the same names in any order
         sample: int = SAMPLE,  # rows that decide which columns are numbers
+        usual: str = ",",
+        infer: bool = False,  # whether to be lenient, and to look at the first rows for what the columns are
+        wanted: Sequence[str] = (),  # with `infer`, columns that the file should have: no further look is needed then
     ) -> None:
-        if len(delimiter.encode()) != 1 or delimiter in '"\n\r':
+        if delimiter is not None and (len(delimiter.encode()) != 1 or delimiter in '"\n\r'):
             raise ValueError(f"delimiter={delimiter!r} is not supported: use one ASCII character, such as ',' or ';'.")
-        self.text, self.skipped, self.delimiter = Text(opened), skipped, delimiter
-        self.text.fill()
+        self.text, self.skipped, self.lenient = Text(opened), skipped, infer
+        if not wanted:
+            self.text.fill()
+        while not self.text.final and b"\n" not in self.text.buffer:
+            self.text.more()
+        if self.text.buffer.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise StreamError("text in UTF-8", "UTF-16: save the table as UTF-8", file=opened.name)
+        if delimiter is None:
+            delimiter = delimiter_of(self.text.buffer[: 1 << 16], usual, wanted) if infer else usual
+        self.delimiter = delimiter
         first = self._first_record()
         if header is None:
-            header = columns is None and not _has_number(first)
+            header = self._has_header(first, columns, wanted)
+        self.header = header
         if header and self._first_faults:
             raise next(iter(self._first_faults.values()))
         if header:
-            names = [field or f"column{n}" for n, field in enumerate(first, 1)]
+            names = self._named(first)
             if columns is not None and sorted(columns) != sorted(names):
                 raise self._refused(f"the columns {', '.join(columns)}", ", ".join(names))
-            if len(set(names)) != len(names):
-                twice = next(name for name, count in Counter(names).items() if count > 1)
-                raise self._refused("a different name for each column", f"{twice!r} twice")
             self.text.advance(self._after_first, self._first_lines)
         else:
             names = columns or [f"column{n}" for n in range(1, len(first) + 1)]
@@ -55,14 +68,23 @@ class Delimited:
                 raise self._refused(f"{len(names)} fields, one for each of columns=", f"{len(first)}")
         if len(names) == 1 and (other := next((c for c in ";\t|," if c != delimiter and c in names[0]), "")):
             raise self._refused(f"fields divided by {delimiter!r}", f"{other!r}: give delimiter={other!r}")
-        self.schema = Schema(names, self._numeric(len(names), sample))
+        self.names = names
+        self.schema = Schema(names, [] if wanted else self._numeric(len(names), INFERRED if infer else sample))
+
+    def sample(self) -> Sample:
+        """The first rows, as text and, where they are, as numbers."""
+        found, whole = self._read_sample()
+        texts: dict[str, Texts] = dict(zip(self.names, found, strict=True))
+        numeric = [name for name, is_it in zip(*self.schema, strict=True) if is_it]
+        numbers = {name: to_numbers(texts[name], POINT)[0] for name in numeric}
+        return Sample(len(found[0]), whole, texts, numbers, decimal=COMMA if self.delimiter == ";" else POINT)
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
         """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-).
 
         `label` names the column of the labels, for advice.
         """
-        names = self.schema.names
+        names = self.names
         letters = "".join(kinds.get(name, "-") for name in names)
         numbers = [name for name, kind in zip(names, letters, strict=True) if kind == "n"]
         texts = [name for name, kind in zip(names, letters, strict=True) if kind == "t"]
@@ -79,26 +101,30 @@ class Delimited:
             text.advance(done.end, done.lines)
             if done.fault:
                 error = self._error(done, label)
-                if done.fault == "unclosed":  # where the next row begins cannot be told
+                if done.fault == "unclosed" and not self.lenient:  # where the next row begins cannot be told
                     raise error
                 self.skipped.report(error)
-                text.advance(done.next, done.next_lines - done.lines)
+                after = text.buffer.find(b"\n", done.at) + 1 if done.fault == "unclosed" else 0
+                if after:  # the quote may be a sign like any other: only its line is left out
+                    text.advance(after, 1)
+                else:
+                    text.advance(done.next, done.next_lines - done.lines)
             elif done.rows < len(page.lines):
                 if text.final:
                     return
                 text.more()
 
-    def _texts(self, spans: npt.NDArray[np.int64], faults: dict[int, StreamError]) -> Texts:
+    def _texts(self, spans: npt.NDArray[np.int64], faults: dict[int, StreamError]) -> list[str | None]:
         """Text of the fields; none is None. The first fault of each row goes to `faults`."""
         buffer = self.text.buffer
-        texts: Texts = []
+        texts: list[str | None] = []
         for row, (begin, end) in enumerate(spans.tolist()):
             raw = buffer[begin : abs(end)]
             try:
                 text = raw.decode()
             except UnicodeDecodeError:
-                text = ""
-                if row not in faults:
+                text = raw.decode("cp1252", "replace") if self.lenient else ""
+                if not self.lenient and row not in faults:
                     faults[row] = self.text.error("text in UTF-8", raw, begin)
             texts.append((text.replace('""', '"') if end < 0 else text) or None)
         return texts
@@ -123,6 +149,38 @@ class Delimited:
         self._first_faults: dict[int, StreamError] = {}
         return [field or "" for field in self._texts(page.spans[0], self._first_faults)]
 
+    def _has_header(self, first: list[str], columns: list[str] | None, wanted: Sequence[str]) -> bool:
+        if columns is not None or not self.lenient:
+            return columns is None and not any(map(_is_number, first))
+        if wanted:
+            return bool(set(wanted) & set(first))
+        page = _Page("t" * min(len(first), HEADER_COLUMNS) + "-" * (len(first) - HEADER_COLUMNS), LINES)
+        below = page.read(self.text, self.delimiter, self._after_first)
+        if below.fault == "fields" and below.rows == 0 and below.detail == len(first) + 1:
+            return True  # as R writes row names: without a name of their own
+        first = first[:HEADER_COLUMNS]
+        values = [self._texts(page.spans[: below.rows, k], {}) for k in range(len(first))]
+        numeric = [below.rows > 0 and not to_numbers(column, POINT)[1] and any(column) for column in values]
+        return is_header(first, values, numeric, [bool(_is_number(field)) for field in first])
+
+    def _named(self, first: list[str]) -> list[str]:
+        """Names of the columns; without a name, their number."""
+        if self.lenient:
+            done = _Page("t" * len(first), 1).read(self.text, self.delimiter, self._after_first)
+            if done.fault == "fields" and done.detail == len(first) + 1:
+                first = ["", *first]
+        names = [field or f"column{n}" for n, field in enumerate(first, 1)]
+        if len(set(names)) == len(names):
+            return names
+        if not self.lenient:
+            twice = next(name for name, count in Counter(names).items() if count > 1)
+            raise self._refused("a different name for each column", f"{twice!r} twice")
+        seen: Counter[str] = Counter()
+        for k, name in enumerate(names):
+            seen[name] += 1
+            names[k] = name if seen[name] == 1 else f"{name} ({seen[name]})"
+        return names
+
     def _numeric(self, count: int, sample: int) -> list[bool]:
         """Whether the first rows have numbers in each column: try, and take off a column that does not."""
         letters = ["n"] * count
@@ -138,6 +196,22 @@ class Delimited:
             else:
                 break
         return [letter == "n" for letter in letters]
+
+    def _read_sample(self) -> tuple[list[list[str | None]], bool]:
+        """Columns of text of the first rows, and whether there are no others; rows that cannot be read are left out."""
+        text, start = self.text, self.text.at
+        letters = "t" * len(self.names)
+        left = min(INFERRED, max(1, NUMBERS // len(letters)))
+        found: list[list[str | None]] = [[] for _ in letters]
+        while left:
+            page = _Page(letters, min(left, ROWS))
+            done = page.read(text, self.delimiter, start)
+            for k, column in enumerate(found):
+                column.extend(self._texts(page.spans[: done.rows, k], {}))
+            left, start = left - done.rows, done.next if done.fault else done.end
+            if not done.fault and done.rows < len(page.lines):
+                break
+        return found, text.final and start >= len(text.buffer)
 
     def _take_off_text(self, letters: list[str], start: int) -> None:
         """Mark all columns that have no number in the record at `start`: together, as reading it for each is slow."""
@@ -155,14 +229,14 @@ class Delimited:
     def _error(self, done: _core.Parsed, label: str | None = None) -> StreamError:
         text = self.text
         if done.fault == "fields":
-            count = len(self.schema.names)
+            count = len(self.names)
             return text.error(f"{count} fields", f"{done.detail}", done.at)
         if done.fault == "unclosed":
             return text.error("a quote that is closed", "the end of the file", done.at)
         raw = text.buffer[done.at : done.next]
         if done.fault == "quote":
             return text.error(f"{self.delimiter!r} or the end of the line after a quote", raw[:20].rstrip(), done.at)
-        name = self.schema.names[done.detail]
+        name = self.names[done.detail]
         word = raw.split(b'"' if text.buffer[done.at - 1 : done.at] == b'"' else self.delimiter.encode(), 1)[0]
         error = text.error("a finite number", shown(word.strip()), done.at, name)
         if not _looks_like_a_number(word):
@@ -201,10 +275,7 @@ def _looks_like_a_number(word: bytes) -> bool:
     return True
 
 
-def _has_number(fields: list[str]) -> bool:
-    """Whether any of the fields is a number; none is one if it is missing."""
+def _is_number(field: str) -> bool:
+    """Whether a field is a number, and not a missing one."""
     page = _Page("n", 1)
-    for field in fields:
-        if not page.read_field(field.replace('"', '""').encode()).fault and not np.isnan(page.numbers[0, 0]):
-            return True
-    return False
+    return not page.read_field(field.replace('"', '""').encode()).fault and not np.isnan(page.numbers[0, 0])

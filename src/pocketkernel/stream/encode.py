@@ -1,12 +1,11 @@
-"""From named columns to rows of numbers: labels, dropped columns, categories, missing values.
+"""From named columns to rows of numbers: labels, dropped columns, categories, dates, missing values.
 
 The width of a row is known before the first row. What is learned from the rows (the column of each category, the mean
 of a column so far) depends only on earlier rows.
 """
 
-import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,6 +15,7 @@ from pocketkernel._fields import Fields, is_count, is_flag, is_number, is_text, 
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream.block import Piece
 from pocketkernel.stream.errors import Skipped, StreamError, shown
+from pocketkernel.stream.feature import Feature
 from pocketkernel.stream.labels import (
     Label,
     all_named,
@@ -25,47 +25,15 @@ from pocketkernel.stream.labels import (
     plain_classes,
     rows_until,
 )
-from pocketkernel.stream.table import Floats, Schema, Table, Texts
+from pocketkernel.stream.table import Schema, Table
+from pocketkernel.stream.values import DECIMALS, Floats, Texts, is_missing, to_numbers
 
-Missing = Literal["error", "mean"]
+Missing = Literal["error", "mean", "keep"]
 MISSING = "a value (or missing='mean')"
-MOST_CATEGORIES = 1 << 16
+MAX_CATEGORIES = 32
 WIDEST = 1_000_000  # as the core has it
-
-
-@dataclass
-class Feature:
-    """One column of the table, and what has been learned of it."""
-
-    name: str
-    categorical: bool
-    categories: dict[str, int] = field(default_factory=dict)
-    hashed: int = 0
-    total: float = 0.0
-    count: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """What differs from a fresh column of numbers; categories in the order of their places."""
-        used = {one.name: getattr(self, one.name) for one in fields(self)}
-        used["categories"] = list(self.categories)
-        return {name: value for name, value in used.items() if value}
-
-    @classmethod
-    def from_dict(cls, written: Any, where: str) -> "Feature":
-        """The feature that `to_dict` wrote."""
-        given = Fields(written, where)
-        self = cls(
-            given.take("name", is_text, ""),
-            given.take("categorical", is_flag, False),
-            {text: place for place, text in enumerate(given.take("categories", _are_categories, []))},
-            given.take("hashed", is_count, 0),
-            given.take("total", is_number, 0.0),
-            given.take("count", is_count, 0),
-        )
-        given.end()
-        if self.categories and not self.categorical:
-            raise ModelFileError(f"{where} has categories, and is a column of numbers.")
-        return self
+VERSION = 2  # of an encoding that is written down
+Bad = dict[int, tuple[int, str, str]]  # by row: place of the first column that is wrong, -1 for the label; what is
 
 
 @dataclass
@@ -79,11 +47,16 @@ class Encoding:
     label : str or None
         Name of the column with the labels.
     label_is_number : bool
+    label_decimal : str
+        The decimal sign of labels that are written with commas, thousands or currencies; otherwise empty.
     classes : list or None
         All labels, if they were given.
-    missing : {"error", "mean"}
-    max_categories, hash_width : int
-        Number of columns for the first categories, and of further columns for the others.
+    missing : {"error", "mean", "keep"}
+        What becomes of a missing number: an error, the mean of those before, or NaN.
+    words : bool
+        Whether words such as NA stand for missing values in categories and labels, too.
+    id : str or None
+        Name of the column that says which row it is.
     frozen : bool
         Whether new rows no longer change the encoding.
     """
@@ -91,10 +64,11 @@ class Encoding:
     features: list[Feature]
     label: str | None = None
     label_is_number: bool = True
+    label_decimal: str = ""
     classes: list[Any] | None = None
     missing: Missing = "error"
-    max_categories: int = 32
-    hash_width: int = 0
+    words: bool = False
+    id: str | None = None
     frozen: bool = False
 
     @classmethod
@@ -107,71 +81,62 @@ class Encoding:
         drop: Iterable[str | int],
         categorical: Iterable[str | int] | Literal["auto"],
         missing: Missing,
-        max_categories: int,
-        hash_width: int,
+        max_categories: int | None,
+        hash_width: int | None,
     ) -> "Encoding":
-        """Decide what becomes of each column."""
+        """Decide what becomes of each column, as the options say."""
         names = schema.names
         dropped = all_named(drop, names, "drop")
         by_name = set() if categorical == "auto" else all_named(categorical, names, "categorical")
         target = label_of(label, names)
         numeric = dict(zip(names, schema.numeric, strict=True))
         kept = [name for name in names if name not in dropped and name != target]
-        if not kept:
+        flag = missing == "mean"
+        features = [
+            Feature(name, "category", places=max_categories or MAX_CATEGORIES, spare=hash_width or 0, flag=flag)
+            if name in by_name or (categorical == "auto" and not numeric[name])
+            else Feature(name, flag=flag)
+            for name in kept
+        ]
+        known, is_number = labels_of(classes, target is None or numeric[target])
+        return cls(features, target, is_number, "", known, missing).checked()
+
+    def checked(self) -> "Encoding":
+        """The same, or an error if its rows are too narrow or too wide."""
+        if not self.features:
             raise ValueError("all columns were dropped: drop fewer columns.")
-        features = [Feature(name, name in by_name or (categorical == "auto" and not numeric[name])) for name in kept]
-        known = None if classes is None else plain_classes(classes)
-        if known is not None and target is not None and not numeric[target]:
-            known = [str(name) for name in classes or []]
-        is_number = target is None or (numeric[target] if known is None else not isinstance(known[0], str))
-        made = cls(features, target, is_number, known, missing, max_categories, hash_width)
-        if made.n_features > WIDEST:
+        if self.n_features > WIDEST:
             raise ValueError(
-                f"the encoded rows would have {made.n_features:,} columns, more than {WIDEST:,}: use fewer categories "
+                f"the encoded rows would have {self.n_features:,} columns, more than {WIDEST:,}: use fewer categories "
                 "(max_categories, hash_width), or drop columns."
             )
-        return made
+        return self
 
     # ---- the shape of a row -----------------------------------------------------------------------------------------
 
     def kinds(self) -> dict[str, str]:
         """What to read of each column: a number (n) or text (t)."""
-        kinds = {feature.name: "t" if feature.categorical else "n" for feature in self.features}
+        kinds = {feature.name: "n" if feature.kind == "number" else "t" for feature in self.features}
+        if self.id is not None:
+            kinds[self.id] = "t"
         if self.label is not None:
-            kinds[self.label] = "n" if self.label_is_number else "t"
+            kinds[self.label] = "n" if self.label_is_number and not self.label_decimal else "t"
         return kinds
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the columns of a row."""
-        names: list[str] = []
-        for feature in self.features:
-            if feature.categorical:
-                names += [f"{feature.name}#{k}" for k in range(1, self._places + 1)]
-            else:
-                names.append(feature.name)
-            if self.missing == "mean":
-                names.append(f"{feature.name} is missing")
-        return names
+        return [name for feature in self.features for name in feature.column_names]
 
     @property
     def n_features(self) -> int:
         """Number of columns of a row."""
-        return int(self._widths().sum())
-
-    def _widths(self) -> npt.NDArray[np.int64]:
-        """Number of columns of a row for each feature."""
-        places, indicator = self._places, int(self.missing == "mean")
-        return np.array([(places if feature.categorical else 1) + indicator for feature in self.features])
-
-    @property
-    def _places(self) -> int:
-        return self.max_categories + self.hash_width
+        return sum(feature.width + feature.flag for feature in self.features)
 
     @property
     def hashed(self) -> dict[str, int]:
         """For each categorical column, how many rows had a category without a place of its own."""
-        return {feature.name: feature.hashed for feature in self.features if feature.categorical}
+        return {feature.name: feature.hashed for feature in self.features if feature.kind == "category"}
 
     # ---- rows -------------------------------------------------------------------------------------------------------
 
@@ -179,75 +144,138 @@ class Encoding:
         self, table: Table, skipped: Skipped, dtype: npt.DTypeLike = np.float64, most: int | None = None
     ) -> Piece:
         """Rows and labels of a table; what cannot be used is reported, and left out. No more than `most` rows."""
-        numeric = [feature for feature in self.features if not feature.categorical]
-        numbers = table.columns([feature.name for feature in numeric])
-        good = self._good(table, numbers, skipped, most)
+        plain = [feature for feature in self.features if feature.kind == "number"]
+        numbers = table.columns([feature.name for feature in plain])
+        bad: Bad = {}
+        if self.words:
+            table = self._without_words(table)
+        labels = self._labels(table, bad)
+        written = self._written(table, bad)
+        self._note_missing(table, numbers, bad)
+        good = self._good(table, bad, skipped, most)
         if not good.all():
             table, numbers = table.take(good, []), numbers[good]
-        y = self._labels(table.column(self.label)) if self.label is not None and self.label in table else None
-        if len(numeric) == len(self.features) and self.missing == "error":
-            return Piece(numbers.astype(dtype), y, table.file, lines=table.lines)
-        X = np.zeros((len(table), self.n_features), dtype)
-        widths = self._widths()
-        starts = np.cumsum(widths) - widths
-        is_text = np.array([feature.categorical for feature in self.features])
-        # All columns of text in one assignment: a few array operations for each would take most of the time of a table
-        # of many columns and few rows.
-        texts = [self._categories(one, table.texts[one.name]) for one in self.features if one.categorical]
-        X[np.arange(len(table)), starts[is_text, None] + np.array(texts, np.int64).reshape(-1, len(table))] = 1
-        places = starts[~is_text]
-        if self.missing == "mean":
-            absent = np.isnan(numbers)
-            X[:, places], X[:, places + 1] = self._mean_so_far(numeric, numbers, absent), absent
+            labels = None if labels is None else labels[good]
+            written = {place: found[good] for place, found in written.items()}
+        ids = None if self.id is None or self.id not in table else [text or "" for text in table.texts[self.id]]
+        if len(plain) == len(self.features) and not any(feature.flag for feature in plain):
+            X = numbers.astype(dtype)
         else:
-            X[:, places] = numbers
-        return Piece(X, y, table.file, lines=table.lines)
+            X = self._rows(table, plain, numbers, written, dtype)
+        y = None if labels is None else self._typed(labels)
+        return Piece(X, y, table.file, ids=ids, lines=table.lines)
 
-    def _categories(self, feature: Feature, values: Texts) -> list[int]:
-        """Place of each category: its own if it was among the first, or else one that its text decides.
+    def _rows(
+        self, table: Table, plain: list[Feature], numbers: Floats, written: dict[int, Floats], dtype: npt.DTypeLike
+    ) -> npt.NDArray[Any]:
+        """The columns of the features, side by side."""
+        X = np.zeros((len(table), self.n_features), dtype)
+        widths = np.array([feature.width + feature.flag for feature in self.features])
+        starts = np.cumsum(widths) - widths
+        places = starts[[feature.kind == "number" for feature in self.features]]
+        X[:, places] = self._filled(plain, numbers)
+        if flagged := [k for k, feature in enumerate(plain) if feature.flag]:
+            X[:, places[flagged] + 1] = np.isnan(numbers[:, flagged])
+        # All categories in one assignment: a few array operations for each would take most of the time of a table of
+        # many columns and few rows.
+        levels = [(at, one) for at, one in zip(starts.tolist(), self.features, strict=True) if one.kind == "category"]
+        found = [one.places_of(table.texts[one.name], frozen=self.frozen) for _, one in levels]
+        at_row = np.array(found, np.int64).reshape(-1, len(table))
+        rows = np.broadcast_to(np.arange(len(table)), at_row.shape)[at_row >= 0]
+        X[rows, (np.array([at for at, _ in levels], np.int64)[:, None] + at_row)[at_row >= 0]] = 1
+        for place, numbers_of_text in written.items():
+            feature, at = self.features[place], int(starts[place])
+            rest = numbers_of_text[:, 1:]
+            X[:, at : at + 1] = self._filled([feature], numbers_of_text[:, :1])
+            X[:, at + 1 : at + feature.width] = rest if self.missing == "keep" else np.nan_to_num(rest)
+            if feature.flag:
+                X[:, at + feature.width] = np.isnan(numbers_of_text[:, 0])
+        return X
 
-        The place of a missing value is the indicator, which follows those of the categories.
-        """
-        known: dict[str | None, int] = feature.categories  # type: ignore[assignment]
-        places = [known.get(value, -1) for value in values]
-        if -1 not in places:
-            return places
-        for row, value in enumerate(values):
-            if value is None:
-                places[row] = self._places
-            elif value in known:
-                places[row] = known[value]
-            elif len(known) < self.max_categories and not self.frozen:
-                places[row] = known[value] = len(known)
-            else:
-                feature.hashed += 1
-                place = zlib.crc32(value.encode("utf-8", "surrogatepass"))
-                width = self.hash_width
-                places[row] = self.max_categories + place % width if width else place % self._places
-        return places
-
-    def _mean_so_far(self, features: list[Feature], values: Floats, absent: npt.NDArray[np.bool_]) -> Floats:
-        """Values with the mean of those before in place of the missing ones, by column; 0 if there are none."""
+    def _filled(self, features: list[Feature], numbers: Floats) -> Floats:
+        """Numbers with the mean of those before in place of the missing ones, by column; 0 if there are none."""
+        if self.missing != "mean":
+            return numbers
+        absent = np.isnan(numbers)
         total = np.array([feature.total for feature in features])
         count = np.array([feature.count for feature in features], np.int64)
         if self.frozen:
-            return np.where(absent, total / np.maximum(count, 1), values)
+            return np.where(absent, total / np.maximum(count, 1), numbers)
         # Sums are carried on one by one, so that the size of the blocks changes no bit.
-        totals = np.cumsum(np.concatenate([total[None], np.where(absent, 0.0, values)]), axis=0)
+        totals = np.cumsum(np.concatenate([total[None], np.where(absent, 0.0, numbers)]), axis=0)
         counts = np.cumsum(np.concatenate([count[None], ~absent]), axis=0)
-        filled = np.where(absent, totals[:-1] / np.maximum(counts[:-1], 1), values)
+        filled = np.where(absent, totals[:-1] / np.maximum(counts[:-1], 1), numbers)
         for feature, last, seen in zip(features, totals[-1].tolist(), counts[-1].tolist(), strict=True):
             feature.total, feature.count = last, seen
         return filled
 
-    def _labels(self, values: Floats | Texts) -> npt.NDArray[Any]:
-        return np.array(values, dtype=str) if isinstance(values, list) else as_labels(values, self.classes)
-
     # ---- what cannot be used ----------------------------------------------------------------------------------------
 
-    def _good(self, table: Table, numbers: Floats, skipped: Skipped, most: int | None) -> npt.NDArray[np.bool_]:
+    def _without_words(self, table: Table) -> Table:
+        """The same without words that stand for missing values."""
+        texts = dict(table.texts)
+        for name in [feature.name for feature in self.features if feature.kind == "category"] + [str(self.label)]:
+            if name in texts:
+                texts[name] = [None if is_missing(text) else text for text in texts[name]]
+        return replace(table, texts=texts)
+
+    def _written(self, table: Table, bad: Bad) -> dict[int, Floats]:
+        """Columns of the numbers that text stands for, by the place of their feature."""
+        written = {}
+        for place, feature in enumerate(self.features):
+            if feature.kind not in ("number", "category"):
+                texts = table.texts[feature.name]
+                written[place], wrong = feature.numbers(texts)
+                for row in wrong:
+                    _note(bad, row, place, feature.expected, shown(texts[row] or ""))
+        return written
+
+    def _labels(self, table: Table, bad: Bad) -> npt.NDArray[Any] | None:
+        """Labels of all rows; those that are missing, or none of the classes, are noted."""
+        if self.label is None or self.label not in table:
+            return None
+        values = table.column(self.label)
+        if self.label_decimal:
+            texts: Any = values
+            values, wrong = to_numbers(texts, self.label_decimal)
+            for row in wrong:
+                _note(bad, row, -1, "a number", shown(texts[row]))
+        for row, label in self._wrong_labels(values).items():
+            expected, found = ("a label", "none") if label is None else (expected_label(self.classes), shown(label))
+            _note(bad, row, -1, expected, found)
+        return values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
+
+    def _typed(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return labels.astype(str) if labels.dtype == object else as_labels(labels, self.classes)
+
+    def _wrong_labels(self, values: Floats | Texts) -> dict[int, str | None]:
+        """Labels by row that are missing, or none of the classes."""
+        known = set(self.classes or [])
+        if isinstance(values, np.ndarray):
+            wrong = np.flatnonzero(~np.isin(values, list(known)) if known else ~np.isfinite(values)).tolist()
+            return {k: None if np.isnan(values[k]) else f"{values[k]:g}" for k in wrong}
+        return {k: value for k, value in enumerate(values) if value is None or (known and value not in known)}
+
+    def _note_missing(self, table: Table, numbers: Floats, bad: Bad) -> None:
+        """Note numbers that are infinite, or missing if that is an error."""
+        places = [place for place, feature in enumerate(self.features) if feature.kind == "number"]
+        wrong = ~np.isfinite(numbers) if self.missing == "error" else np.isinf(numbers)
+        for row in np.flatnonzero(wrong.any(axis=1)).tolist():
+            first = int(np.argmax(wrong[row]))
+            if np.isnan(numbers[row, first]):
+                _note(bad, row, places[first], MISSING, "none")
+            else:
+                _note(bad, row, places[first], "a finite number", "infinity")
+        if self.missing != "error":
+            return
+        for place, feature in enumerate(self.features):
+            if feature.kind != "number" and None in table.texts[feature.name]:
+                for row, value in enumerate(table.texts[feature.name]):
+                    if value is None:
+                        _note(bad, row, place, MISSING, "none")
+
+    def _good(self, table: Table, bad: Bad, skipped: Skipped, most: int | None) -> npt.NDArray[np.bool_]:
         """The first `most` rows that can be used. Others before their last are reported in order, each once."""
-        bad = self._bad(table, numbers)
         good = np.ones(len(table), bool)
         good[list(bad)] = False
         stop = rows_until(good, most)
@@ -262,50 +290,12 @@ class Encoding:
             skipped.report(fault)
         return good
 
-    def _bad(self, table: Table, numbers: Floats) -> dict[int, tuple[int, str, str]]:
-        """Of each row that cannot be used: place of the first such column, -1 for the label; what is wrong there."""
-        bad: dict[int, tuple[int, str, str]] = {}
-
-        def note(row: int, place: int, expected: str, found: str) -> None:
-            if row not in bad or place < bad[row][0]:
-                bad[row] = (place, expected, found)
-
-        if self.label is not None and self.label in table:
-            for row, label in self._wrong_labels(table.column(self.label)).items():
-                if label is None:
-                    note(row, -1, "a label", "none")
-                else:
-                    note(row, -1, expected_label(self.classes), shown(label))
-        places = [place for place, feature in enumerate(self.features) if not feature.categorical]
-        wrong = ~np.isfinite(numbers) if self.missing == "error" else np.isinf(numbers)
-        for row in np.flatnonzero(wrong.any(axis=1)).tolist():
-            first = int(np.argmax(wrong[row]))
-            if np.isnan(numbers[row, first]):
-                note(row, places[first], MISSING, "none")
-            else:
-                note(row, places[first], "a finite number", "infinity")
-        if self.missing == "error":
-            for place, feature in enumerate(self.features):
-                if feature.categorical and None in table.texts[feature.name]:
-                    for row, value in enumerate(table.texts[feature.name]):
-                        if value is None:
-                            note(row, place, MISSING, "none")
-        return bad
-
-    def _wrong_labels(self, values: Floats | Texts) -> dict[int, str | None]:
-        """Labels by row that are missing, or none of the classes."""
-        known = set(self.classes or [])
-        if isinstance(values, list):
-            return {k: value for k, value in enumerate(values) if value is None or (known and value not in known)}
-        wrong = np.flatnonzero(~np.isin(values, list(known)) if known else ~np.isfinite(values)).tolist()
-        return {k: None if np.isnan(values[k]) else f"{values[k]:g}" for k in wrong}
-
     # ---- as JSON ----------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in a form that `json.dumps` takes. What a feature does not use is left out."""
         written = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("features", "frozen")}
-        return written | {"features": [feature.to_dict() for feature in self.features]}
+        return {"version": VERSION, **written, "features": [feature.to_dict() for feature in self.features]}
 
     def copy(self) -> "Encoding":
         """An encoding of its own that has learned the same."""
@@ -313,21 +303,22 @@ class Encoding:
         return replace(self, features=features)
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> "Encoding":
-        """The encoding that `to_dict` wrote, frozen: rows change nothing any more. ModelFileError if it is not one."""
+    def from_dict(cls, state: dict[str, Any], *, frozen: bool = True) -> "Encoding":
+        """The encoding that `to_dict` wrote, or ModelFileError. If it is frozen, rows change nothing any more."""
         given = Fields(state, "encoding")
+        if (version := given.take("version", is_count)) != VERSION:
+            raise ModelFileError(f"encoding.version is {version}, and this version of pocketkernel reads {VERSION}.")
+        written = given.take("features", lambda value: isinstance(value, list) and len(value) > 0)
         self = cls(
-            [
-                Feature.from_dict(one, f"encoding.features[{k}]")
-                for k, one in enumerate(given.take("features", _is_some))
-            ],
+            [Feature.from_dict(one, f"encoding.features[{k}]") for k, one in enumerate(written)],
             given.take("label", optional(is_text)),
             given.take("label_is_number", is_flag),
+            given.take("label_decimal", lambda value: value in ("", *DECIMALS)),
             given.take("classes", optional(_are_classes)),
             given.take("missing", lambda value: value in get_args(Missing)),
-            given.take("max_categories", lambda value: is_count(value) and 0 < value <= MOST_CATEGORIES),
-            given.take("hash_width", lambda value: is_count(value) and value <= MOST_CATEGORIES),
-            frozen=True,
+            given.take("words", is_flag),
+            given.take("id", optional(is_text)),
+            frozen=frozen,
         )
         given.end()
         if self.n_features > WIDEST:
@@ -335,21 +326,23 @@ class Encoding:
         names = [feature.name for feature in self.features]
         if len({*names, self.label}) <= len(names):
             raise ModelFileError("encoding.features names a column twice, or the label.")
-        for k, feature in enumerate(self.features):
-            if len(feature.categories) > self.max_categories:
-                raise ModelFileError(
-                    f"encoding.features[{k}].categories are {len(feature.categories)}, and {self.max_categories} have "
-                    "a place."
-                )
         return self
 
 
-def _is_some(value: Any) -> bool:
-    return isinstance(value, list) and len(value) > 0
+def labels_of(classes: Sequence[Any] | None, is_number: bool) -> tuple[list[Any] | None, bool]:
+    """The classes, if they were given, and whether labels are numbers, given what they look like."""
+    if classes is None:
+        return None, is_number
+    known = plain_classes(classes)
+    if not is_number:
+        known = [str(name) for name in classes]
+    return known, not isinstance(known[0], str)
 
 
-def _are_categories(value: Any) -> bool:
-    return list_of(is_text)(value) and len(set(value)) == len(value)
+def _note(bad: Bad, row: int, place: int, expected: str, found: str) -> None:
+    """Note what is wrong with a row, unless an earlier column of it is wrong already."""
+    if row not in bad or place < bad[row][0]:
+        bad[row] = (place, expected, found)
 
 
 def _are_classes(value: Any) -> bool:

@@ -1,6 +1,7 @@
 """Errors in a stream, and the count of skipped rows."""
 
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Literal
 
 from pocketkernel._text import plain
@@ -98,14 +99,16 @@ class Skipped:
     on_error: OnError = "raise"
     count: int = 0
     reports: list[StreamError] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def report(self, error: StreamError) -> None:
         """Raise the error, or count it."""
         if self.on_error == "raise":
             raise error
-        self.count += 1
-        if len(self.reports) < KEPT:
-            self.reports.append(error)
+        with self._lock:  # rows are read and learned in different threads
+            self.count += 1
+            if len(self.reports) < KEPT:
+                self.reports.append(error)
 
 
 def shown(text: bytes | str) -> str:

@@ -4,6 +4,7 @@ The compression and format of a file are detected from its first bytes and its n
 """
 
 import bz2
+import codecs
 import errno
 import glob
 import gzip
@@ -13,6 +14,7 @@ import os
 import re
 import sys
 import weakref
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
@@ -20,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from pocketkernel._optional import optional
 from pocketkernel.stream.errors import StreamError, shown
 
 Source = str | os.PathLike[str] | BinaryIO | Iterable[str | os.PathLike[str]]
@@ -28,15 +31,17 @@ BUFFER = 1 << 18
 CHUNK = 1 << 20
 LONGEST_LINE = 64 << 20
 STDIN = "-"
-COMPRESSED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+ZIP, WORKBOOK = b"PK\x03\x04", "[Content_Types].xml"
+ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 SUFFIXES = {
     "libsvm": (".svm", ".libsvm", ".svmlight"),
     "csv": (".csv",),
     "tsv": (".tsv", ".tab"),
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
-    "jsonl": (".jsonl", ".ndjson"),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
 }
+_BROKEN = (EOFError, OSError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
 _LIBSVM_LINE = re.compile(rb"[-+.\deE]+[ \t]+\d+:")
 
 
@@ -74,12 +79,14 @@ class Opened:
     path: Path | None = None  # None for a file that can be read only once
     share: float | None = None  # how much has been read, if the reader knows better
     owned: bool = False  # whether a file that is read only once is to be closed at its end
+    inner: str = ""  # name of the file in an archive
+    unpacked: int = 0  # its bytes, which are then those that `raw` counts
 
     def read(self, size: int, *, wait: bool = True) -> bytes:
         """Read bytes, or without waiting for all of them; broken compression is an error of the stream."""
         try:
             return self.file.read(size) if wait else self.file.read1(size)
-        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        except _BROKEN as error:
             if not self.compressed:
                 raise
             raise StreamError("compressed data that is whole", str(error), file=self.name) from error
@@ -92,7 +99,7 @@ class Opened:
         """The first bytes, which stay to be read."""
         try:
             return cast(io.BufferedReader, self.file).peek(size)
-        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        except _BROKEN as error:
             raise StreamError("compressed data that is whole", str(error), file=self.name) from error
 
 
@@ -114,8 +121,9 @@ class Files:
         now = self.current or self.kept
         if now is None:
             return self.done
-        if now.share is not None and now.path is not None:
-            return self.done + int(now.share * now.path.stat().st_size)
+        share = now.raw.count / now.unpacked if now.unpacked else now.share
+        if share is not None and now.path is not None:
+            return self.done + int(share * now.path.stat().st_size)
         return self.done + now.raw.count
 
     def first(self) -> Opened:
@@ -169,10 +177,48 @@ def _opened(file: BinaryIO, name: str, path: Path | None = None) -> Opened:
     raw = Counted(file)
     plain = io.BufferedReader(raw, BUFFER)
     start = plain.peek(6)[:6]
+    if start.startswith(ZIP):
+        return _member(file, name, path)
     for magic, kind in COMPRESSED.items():
         if start.startswith(magic):
             return Opened(name, kind(plain), raw, True, path)
     return Opened(name, plain, raw, False, path)
+
+
+def _zstandard(file: io.BufferedReader) -> io.BufferedReader:
+    pa = optional("pyarrow", "reading .zst files", "files")
+    return io.BufferedReader(Counted(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")), BUFFER)
+
+
+COMPRESSED: dict[bytes, Callable[..., Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+    b"\x28\xb5\x2f\xfd": _zstandard,
+}
+
+
+def _member(file: BinaryIO, name: str, path: Path | None) -> Opened:
+    """The only file in a .zip archive."""
+    if path is None:
+        raise ValueError(f"{name}: a .zip archive cannot be read from a pipe: use a file, or compress with gzip.")
+    file.close()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            members = [
+                one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")
+            ]
+            if WORKBOOK in names:
+                raise StreamError("a table as text", "an Excel workbook: save the sheet as CSV", file=name)
+            if len(members) != 1:
+                found = f"{len(members)}: {', '.join(one.filename for one in members[:5])}"
+                raise StreamError("one file in the archive", found, file=name)
+            member = Counted(cast(BinaryIO, archive.open(members[0])))
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # broken, encrypted, an odd compression
+        raise StreamError("a .zip archive that can be read", str(error), file=name) from error
+    inner, size = members[0].filename, members[0].file_size
+    return Opened(name, io.BufferedReader(member, BUFFER), member, True, path, inner=inner, unpacked=size)
 
 
 def find(source: Source) -> Files:
@@ -216,22 +262,34 @@ def _matching(text: str) -> list[Path]:
     return paths
 
 
+def named_format(name: str) -> str | None:
+    """Tell a file's format by its name, if it says so.
+
+    Examples
+    --------
+    >>> named_format("day.csv.zst"), named_format("day.txt")
+    ('csv', None)
+    """
+    name = name.lower()
+    for ending in ENDINGS:
+        name = name.removesuffix(ending)
+    return next((known for known, suffixes in SUFFIXES.items() if name.endswith(suffixes)), None)
+
+
 def guess_format(opened: Opened) -> str:
     """Tell a file's format by its name, or else by how it begins."""
-    name = opened.name.lower().removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
-    for known, suffixes in SUFFIXES.items():
-        if name.endswith(suffixes):
-            return known
+    if known := named_format(opened.inner or opened.name):
+        return known
     start = opened.peek(1 << 16)
     lines = [line for line in start.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
     line = next((line for line in lines if not line.startswith(b"#")), b"")
     signs = {
         "parquet": start.startswith(b"PAR1"),
         "arrow": start.startswith((b"ARROW1", b"\xff\xff\xff\xff")),
-        "jsonl": line.lstrip().startswith(b"{"),
+        "jsonl": line.lstrip().startswith((b"{", b"[{")) or line.strip() == b"[",
         "libsvm": _LIBSVM_LINE.match(line) is not None,
         "tsv": b"\t" in line,
-        "csv": b"," in line,
+        "csv": any(sign in line for sign in (b",", b";", b"|")),
     }
     for known, is_it in signs.items():
         if is_it:
@@ -282,16 +340,22 @@ class Text:
         found = found if isinstance(found, str) else shown(found)
         return StreamError(expected, found, file=self.name, line=line, column=at - begin + 1, field=field)
 
-    def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Numbers and bytes of the remaining lines, without their newlines."""
+    def batches(self) -> Iterator[list[tuple[int, bytes]]]:
+        """Numbers and bytes of the remaining lines, without their newlines: those that are there, then further ones."""
         while True:
             stop = len(self.buffer) if self.final else self.buffer.rfind(b"\n") + 1
             whole = self.buffer[self.at : stop]
             if whole:
                 self.at = stop
-                for line in whole.removesuffix(b"\n").split(b"\n"):
-                    self.line += 1
-                    yield self.line - 1, line
+                lines = whole.removesuffix(b"\n").split(b"\n")
+                self.line += len(lines)
+                yield list(enumerate(lines, self.line - len(lines)))
             if self.final:
                 return
             self.more()
+
+    def take(self) -> str:
+        """All of it as text, but for a character that is cut off."""
+        text, used = codecs.utf_8_decode(self.buffer[self.at :], "replace", self.final)
+        self.at += used
+        return text

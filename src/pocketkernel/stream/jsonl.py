@@ -1,20 +1,22 @@
-"""JSON lines: an object on every line, whose keys are the columns.
+"""JSON lines: an object on every line, whose keys are the columns; or one array of such objects.
 
-Keys may be in any order; an absent key is a missing value. The columns are the keys that more than half of the first
-1,000 rows have. Any other key is an error, unless the columns are given: then other keys are ignored.
+Keys may be in any order; an absent key is a missing value. Keys of an object within an object become `user.age`. The
+columns are the keys that more than half of the first 1,000 rows have. Any other key is an error, unless the columns are
+given or inferred: then other keys are ignored.
 """
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, shown
-from pocketkernel.stream.files import Opened, Text
-from pocketkernel.stream.table import SAMPLE, Floats, Schema, Table, side_by_side
+from pocketkernel.stream.files import LONGEST_LINE, Opened, Text
+from pocketkernel.stream.infer import Sample
+from pocketkernel.stream.table import INFERRED, SAMPLE, Floats, Schema, Table, side_by_side
+from pocketkernel.stream.values import Texts
 
 ROWS = 4096
 Row = tuple[int, dict[str, Any] | StreamError]
@@ -25,7 +27,8 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not valid JSON")
 
 
-_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+_decoder = json.JSONDecoder(parse_constant=_no_constant)
+_decode = _decoder.decode
 
 
 class JsonLines:
@@ -40,18 +43,45 @@ class JsonLines:
         optional: str | None = None,  # a column that may be absent from all rows
         known: Iterable[str] = (),  # without `columns`, keys that earlier files have
         sample: int = SAMPLE,  # lines that decide the keys, and which of them are numbers
+        infer: bool = False,  # whether to look at the first rows for what the columns are
     ) -> None:
         self.name = opened.name
-        self.all_keys = columns is None  # of given columns, other keys are left out
+        self.all_keys = columns is None and not infer  # of given columns, other keys are left out
         self.rows = self._objects(Text(opened))
-        self.first = list(islice(self.rows, sample))
+        self.first: list[Row] = []
+        self.ended = False
+        wanted = 1 if infer and columns else INFERRED if infer else sample
+        while len(self.first) < wanted and not self.ended:
+            self._more(self.first, wanted)
         rows = [row for _, row in self.first if isinstance(row, dict)]
-        if not rows and self.first and skipped.on_error == "raise":
+        if not rows and self.first and (infer or skipped.on_error == "raise"):
             raise next(row for _, row in self.first if isinstance(row, StreamError))
         counts, known = Counter(key for row in rows for key in row), set(known)
-        keys = [key for key, count in counts.items() if 2 * count > len(rows) or key in known]
+        least = len(rows) / 100 if infer else len(rows) / 2
+        keys = [key for key, count in counts.items() if count > least or key in known]
         names = [name for name in columns or keys if name != optional or name in counts]
         self.schema = Schema(names, [all(type(row.get(name)) in TYPES["n"] for row in rows) for name in names])
+
+    def sample(self) -> Sample:
+        """The first rows, as text and, where they are, as numbers."""
+        rows = [row for _, row in self.first if isinstance(row, dict)]
+        columns = {name: [row.get(name) for row in rows] for name in self.schema.names}
+        lists = frozenset(name for name, values in columns.items() if any(type(value) is list for value in values))
+        texts: dict[str, Texts] = {name: [_text(value) for value in values] for name, values in columns.items()}
+        numeric = [name for name, is_it in zip(*self.schema, strict=True) if is_it]
+        return Sample(len(rows), self.ended, texts, {name: _numbers(columns[name]) for name in numeric}, lists)
+
+    def _more(self, found: list[Row], most: int) -> None:
+        """Take further rows, no more than `most` and as many as there are without waiting for others."""
+        for row in self.rows:
+            if row is None:
+                if found:
+                    return
+            else:
+                found.append(row)
+                if len(found) >= most:
+                    return
+        self.ended = True
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
         """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-).
@@ -60,7 +90,10 @@ class JsonLines:
         """
         wanted = [(name, kind) for name, kind in kinds.items() if kind != "-"]
         pending, self.first = self.first, []
-        while pending:
+        while pending or not self.ended:
+            if not pending:
+                self._more(pending, ROWS)
+                continue
             faults = [row for _, row in pending if isinstance(row, StreamError)]
             rows = [(line, row) for line, row in pending if isinstance(row, dict)]
             if self.all_keys:
@@ -74,27 +107,61 @@ class JsonLines:
             texts = {name: [_text(value) for value in values[name]] for name, kind in wanted if kind == "t"}
             lines = np.array([line for line, _ in rows], np.int64)
             yield Table(self.name, lines, names, numbers, texts, faults=faults)
-            pending = list(islice(self.rows, ROWS))
+            pending = []
 
-    def _objects(self, text: Text) -> Iterator[Row]:
-        """Rows, or what is wrong with them: that is reported later, in order of lines."""
-        for number, line in text.lines():
-            if not line.strip():
-                continue
+    def _objects(self, text: Text) -> Iterator[Row | None]:
+        """Rows, or what is wrong with them: that is reported later, in order of lines. None: others must be awaited."""
+        if text.buffer[text.at :].lstrip()[:1] == b"[":
+            yield from self._array(text)
+            return
+        for batch in text.batches():
+            for number, line in batch:
+                if line.strip():
+                    yield number, self._object(number, line)
+            yield None
+
+    def _object(self, number: int, line: bytes) -> dict[str, Any] | StreamError:
+        try:
+            row = _decode(line.decode("utf-8"))
+        except json.JSONDecodeError as error:
+            found = shown(line[error.pos :]) if error.pos < len(line.rstrip()) else "the end of the line"
+            return self._error(f"JSON ({error.msg.lower()})", found, number, column=error.colno)
+        except (ValueError, RecursionError) as error:  # UTF-8, or a constant such as NaN
+            return self._error("JSON", str(error), number)
+        return self._checked(number, row, line)
+
+    def _checked(self, number: int, row: Any, line: bytes) -> dict[str, Any] | StreamError:
+        if not isinstance(row, dict):
+            return self._error("an object, {...}", shown(line), number)
+        if b"\\u" in line and (half := _half_character(row)):
+            return self._error("text of whole characters", f"{half!r}, half a pair", number)
+        return _flat(row)
+
+    def _array(self, text: Text) -> Iterator[Row | None]:
+        """Objects of one array, in constant memory; what is wrong with its syntax ends it."""
+        text.fill()
+        buffer, line = text.take(), 1
+        at, counted = buffer.index("[") + 1, 0
+        while True:
+            at = _skip(buffer, at, " \t\r\n,")
+            line, counted = line + buffer.count("\n", counted, at), at
+            if at < len(buffer) and buffer[at] == "]":
+                return
             try:
-                row = _decode(line.decode("utf-8"))
-            except json.JSONDecodeError as error:
-                found = shown(line[error.pos :]) if error.pos < len(line.rstrip()) else "the end of the line"
-                yield number, self._error(f"JSON ({error.msg.lower()})", found, number, column=error.colno)
-            except (ValueError, RecursionError) as error:  # UTF-8, or a constant such as NaN
-                yield number, self._error("JSON", str(error), number)
-            else:
-                if not isinstance(row, dict):
-                    yield number, self._error("an object, {...}", shown(line), number)
-                elif b"\\u" in line and (half := _half_character(row)):
-                    yield number, self._error("text of whole characters", f"{half!r}, half a pair", number)
-                else:
-                    yield number, row
+                row, end = _decoder.raw_decode(buffer, at)
+                whole = end < len(buffer) or text.final
+            except (ValueError, RecursionError) as error:
+                whole, end, row = False, at, error
+            if not whole and not text.final and len(buffer) - at <= LONGEST_LINE:
+                yield None
+                text.more()
+                buffer, at, counted = buffer[at:] + text.take(), 0, 0
+                continue
+            if end == at:
+                yield line, self._error(f"JSON ({row})", shown(buffer[at : at + 40]) or "the end", line)
+                return
+            yield line, self._checked(line, row, buffer[at:end].encode("utf-8", "surrogatepass"))
+            at = end
 
     def _new_key(self, line: int, row: dict[str, Any], kinds: dict[str, str]) -> StreamError | None:
         if row.keys() <= kinds.keys():
@@ -143,6 +210,22 @@ def _half_character(row: dict[str, Any]) -> str:
     except UnicodeEncodeError as error:
         return str(error.object[error.start])
     return ""
+
+
+def _flat(row: dict[str, Any], before: str = "") -> dict[str, Any]:
+    """The same with keys of objects within it as `user.age`."""
+    if not before and dict not in map(type, row.values()):
+        return row
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        flat |= _flat(value, f"{before}{key}.") if isinstance(value, dict) else {before + key: value}
+    return flat
+
+
+def _skip(text: str, at: int, signs: str) -> int:
+    while at < len(text) and text[at] in signs:
+        at += 1
+    return at
 
 
 def _numbers(values: list[Any]) -> Floats:

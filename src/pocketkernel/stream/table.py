@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel.stream.errors import StreamError
+from pocketkernel.stream.infer import Sample
 
 SAMPLE = 1000  # rows that decide which columns are numbers
+INFERRED = 10_000  # rows that decide what the columns are, if that is inferred
 
 Floats = npt.NDArray[np.float64]
 Texts = list[str | None]
@@ -83,6 +85,10 @@ class TableReader(Protocol):
     """One file of a format that has columns."""
 
     schema: Schema
+
+    def sample(self) -> Sample:
+        """Its first rows, from which the types of the columns are inferred."""
+        ...
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
         """Its rows; `kinds` has for each name whether it is a number (n), text (t) or skipped (-).

@@ -4,6 +4,9 @@ import numpy as np
 
 from pocketkernel.evaluate.metrics.tallies import Floats, Integers, Tallies
 
+MOST_TARGET = 1e71
+"""A learner takes targets up to 1e70."""
+
 
 class LabelBaselines(Tallies):
     """Two predictions from labels alone: the most frequent class so far, and the label of the row before.
@@ -52,6 +55,11 @@ class LabelBaselines(Tallies):
         self.leader[0] = leaders[-1]
         return leaders[:-1]
 
+    def valid(self) -> bool:
+        """Whether counts are counts, and the others classes."""
+        here = [place in range(len(self.rows)) for place in (int(self.leader[0]), int(self.last[0]))]
+        return bool(np.all(self.rows >= 0) and all(here))
+
     def add(self, other: "LabelBaselines") -> None:
         """Take over the labels of another pass, which come after these."""
         if other.rows.any():
@@ -90,6 +98,10 @@ class ValueBaselines(Tallies):
         last = np.concatenate([self.last, y[:-1]])
         self.rows[0], self.mean[0], self.last[0] = rows + len(y), means[-1], y[-1]
         return means[:-1], last
+
+    def valid(self) -> bool:
+        """Whether targets are such as a learner takes."""
+        return bool(self.rows[0] >= 0 and abs(self.mean[0]) <= MOST_TARGET and abs(self.last[0]) <= MOST_TARGET)
 
     def add(self, other: "ValueBaselines") -> None:
         """Take over the targets of another pass, which come after these."""

@@ -64,6 +64,11 @@ class Calibration(Tallies):
         self.loss += losses.sum()
         return np.asarray(losses)
 
+    def valid(self) -> bool:
+        """Whether sums fit the counts."""
+        counts = np.all((self.happened >= 0) & (self.happened <= self.counts))
+        return bool(counts and np.all((self.sums >= 0) & (self.sums <= self.counts + 1e-6)) and self.loss[0] >= 0)
+
     def log_loss(self) -> float | None:
         """Mean of -log of the probability that was given to the true class."""
         rows = int(self.counts.sum())

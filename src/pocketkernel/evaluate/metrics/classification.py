@@ -11,6 +11,7 @@ from pocketkernel.evaluate.metrics.confusion import Confusion
 from pocketkernel.evaluate.metrics.ranking import Ranking
 from pocketkernel.evaluate.metrics.tallies import Array, Floats, Integers, Tallies, all_states, ratio, restore_all
 from pocketkernel.evaluate.metrics.trace import Trace
+from pocketkernel.model_file import ModelFileError
 
 
 class ClassificationMetrics:
@@ -51,6 +52,11 @@ class ClassificationMetrics:
         self.trace = Trace([*self.names, *(["log_loss"] if probabilities else [])])
 
     @property
+    def rows(self) -> int:
+        """Rows so far."""
+        return int(self.trace.head[0])
+
+    @property
     def wants_linear(self) -> bool:
         """Whether `update` needs the scores of a linear part."""
         return "linear" in self.names
@@ -80,7 +86,7 @@ class ClassificationMetrics:
 
     def results(self) -> dict[str, Any]:
         """All measures, in a form that JSON can represent."""
-        rows = int(self.trace.head[0])
+        rows = self.rows
         mistakes = dict(zip(self.trace.names, self.trace.totals.tolist(), strict=True))
         found: dict[str, Any] = {
             "task": self.task,
@@ -135,6 +141,11 @@ class ClassificationMetrics:
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from a state. ModelFileError if it is not of such metrics."""
         restore_all(self._parts(), state)
+        rows = {int(count) for count in (self.trace.head[0], self.confusion.rows.sum(), self.baselines.rows.sum())}
+        rows |= set() if self.ranking is None else {int(self.ranking.counts.sum())}
+        rows |= set() if self.calibration is None else {int(self.calibration.counts.sum())}
+        if len(rows) > 1:
+            raise ModelFileError("metrics are of different numbers of rows.")
 
 
 def places_of(scores: Floats) -> Integers:

@@ -74,6 +74,19 @@ class Confusion(Tallies):
                     moved[other.places[k]] = self.places[k]
             np.add.at(self.counts, (moved[:, None], moved[None, :]), other.counts)
 
+    def valid(self) -> bool:
+        """Whether the counts are of the same rows, and places within the matrix."""
+        rows, size, decided = self.rows.sum(), len(self.counts), self.places[0] != _UNDECIDED
+        counts = all(np.all(count >= 0) for count in (self.rows, self.hits, self.predicted, self.first, self.counts))
+        same = self.predicted.sum() == rows and self.counts.sum() == rows
+        hits = np.all(self.hits <= np.minimum(self.rows, self.predicted)) and np.all(self.first <= rows)
+        if len(self.places) <= MOST:
+            places = np.array_equal(self.places, np.arange(size))
+        else:
+            kept = np.sort(self.places[self.places < size - 1])
+            places = np.array_equal(kept, np.arange(size - 1)) and self.places.max() < size if decided else not rows
+        return bool(counts and same and hits and places)
+
     def recall(self) -> list[float | None]:
         """Of each class, the share of its rows that were recognised; None if it has not appeared."""
         return [ratio(hits, rows) for hits, rows in zip(self.hits.tolist(), self.rows.tolist(), strict=True)]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pocketkernel.evaluate.metrics.baselines import MOST_TARGET
 from pocketkernel.evaluate.metrics.tallies import Floats, Tallies, ratio
 
 
@@ -47,6 +48,11 @@ class Errors(Tallies):
         self.absolute, self.squared = self.absolute + other.absolute, self.squared + other.squared
         if other.rows[0]:
             self._join(int(other.rows[0]), other.moments)
+
+    def valid(self) -> bool:
+        """Whether sums of what cannot be negative are not."""
+        sums = np.all(self.absolute >= 0) and np.all(self.squared >= 0) and self.moments[1] >= 0
+        return bool(sums and self.rows[0] >= 0 and abs(self.moments[0]) <= MOST_TARGET)
 
     def _join(self, rows: int, moments: Floats) -> None:
         before, apart = int(self.rows[0]), moments[0] - self.moments[0]
@@ -98,6 +104,10 @@ class Intervals(Tallies):
         self.inside += np.count_nonzero(inside)
         self.width += (high - low).sum()
         return inside
+
+    def valid(self) -> bool:
+        """Whether no more targets are inside than there are."""
+        return bool(0 <= self.inside[0] <= self.rows[0] and self.width[0] >= 0)
 
     def coverage(self) -> float | None:
         """Share of the targets inside."""

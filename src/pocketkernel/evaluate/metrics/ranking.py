@@ -34,6 +34,10 @@ class Ranking(Tallies):
         bins = np.clip(((squeezed + 1.0) * (BINS / 2)).astype(np.int64), 0, BINS - 1)
         self.counts += np.bincount(y * BINS + bins, minlength=2 * BINS).reshape(2, BINS)
 
+    def valid(self) -> bool:
+        """Whether counts are counts."""
+        return bool(np.all(self.counts >= 0))
+
     def area(self) -> float | None:
         """Probability that a row of class 1 has a larger score than one of class 0; None if a class is missing."""
         zeros, ones = self.counts.astype(np.float64)

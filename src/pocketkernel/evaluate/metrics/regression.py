@@ -7,6 +7,7 @@ from pocketkernel.evaluate.metrics.baselines import ValueBaselines
 from pocketkernel.evaluate.metrics.errors import Errors, Intervals
 from pocketkernel.evaluate.metrics.tallies import Array, Floats, Tallies, all_states, restore_all
 from pocketkernel.evaluate.metrics.trace import Trace
+from pocketkernel.model_file import ModelFileError
 
 COVERAGE = 0.9
 """Share of the targets that is to lie within the intervals that are counted."""
@@ -39,6 +40,11 @@ class RegressionMetrics:
         self.baselines, self.errors, self.intervals = ValueBaselines(), Errors(len(NAMES)), Intervals()
         self.trace = Trace([*NAMES, "inside"])
 
+    @property
+    def rows(self) -> int:
+        """Rows so far."""
+        return int(self.baselines.rows[0])
+
     def update(self, y: Floats, answers: Floats, low: Floats, high: Floats, linear: Floats) -> None:
         """Count some rows, given their targets, answers, intervals, and the answers of the linear part."""
         counted = slice(0 if self.baselines.rows[0] else 1, None)
@@ -62,7 +68,7 @@ class RegressionMetrics:
         found = {name: self._measures(k, deviation) for k, name in enumerate(NAMES)}
         return {
             "task": self.task,
-            "rows": int(self.baselines.rows[0]),
+            "rows": self.rows,
             **found["learner"],
             "baselines": {name: found[name] for name in NAMES[1:]},
             "interval": {
@@ -100,3 +106,6 @@ class RegressionMetrics:
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from a state. ModelFileError if it is not of such metrics."""
         restore_all(self._parts(), state)
+        counted = {int(count) for count in (self.trace.head[0], self.errors.rows[0], self.intervals.rows[0])}
+        if len(counted) > 1 or not counted <= {0, *range(max(self.rows - 2, 0), self.rows + 1)}:
+            raise ModelFileError("metrics are of different numbers of rows.")

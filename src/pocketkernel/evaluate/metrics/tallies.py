@@ -13,6 +13,10 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
+MOST_ROWS, MOST_SUM = 2**53, 1e200
+"""Of what a file may hold: nothing that a pass counts comes near."""
+
+
 class Tallies:
     """Some arrays of int64 or float64 whose shapes never change.
 
@@ -35,7 +39,15 @@ class Tallies:
                 raise ModelFileError(f"metrics.{name} has the wrong shape or type.")
             if not np.all(np.isfinite(other)):
                 raise ModelFileError(f"metrics.{name} is impossible: not all of its numbers are finite.")
+            if not np.all(np.abs(other) <= (MOST_ROWS if other.dtype == np.int64 else MOST_SUM)):
+                raise ModelFileError(f"metrics.{name} is impossible: its numbers are too large.")
             setattr(self, name, other.copy())
+        if not self.valid():
+            raise ModelFileError(f"metrics of {type(self).__name__} are impossible: they contradict each other.")
+
+    def valid(self) -> bool:
+        """Whether a pass can lead to such arrays, as far as that can be told."""
+        return True
 
     def add(self, other: Any) -> None:
         """Add the arrays of another pass to these."""

@@ -61,6 +61,16 @@ class Trace(Tallies):
         self.head[0] += other.head[0]
         self.totals = self.totals + other.totals
 
+    def valid(self) -> bool:
+        """Whether there are as many points as there should be, at rows that increase."""
+        rows, count, stride = self.head.tolist()
+        if not (0 <= count <= LIMIT and stride >= 1 and stride.bit_count() == 1 and rows >= 0):
+            return False
+        at, sums = self.rows[:count], self.sums[:count]
+        increasing = np.all(np.diff(at, prepend=0) > 0) and np.all(at <= rows)
+        grows = np.all(np.diff(np.vstack([np.zeros_like(self.totals), sums, self.totals]), axis=0) >= 0)
+        return bool(increasing and grows and rows // stride <= LIMIT)
+
     def points(self) -> dict[str, list[Any]]:
         """The rows and the sums there, by name; the last point is the last row."""
         count = int(self.head[1])

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from pocketkernel.lab.streams import line_of
 from pocketkernel.stream.block import gather
 from pocketkernel.stream.errors import StreamError
 from pocketkernel.stream.files import CHUNK, Text, find
-from pocketkernel.stream.reader import Stream, open_stream
+from pocketkernel.stream.reader import open_stream
+from pocketkernel.stream.stream import Stream
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 LIBSVM_PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html#"
@@ -405,7 +407,7 @@ def _rows(part: Path) -> Iterator[tuple[str, bytes]]:
                 yield label, b" " + line_of(None, columns, row).rstrip()
         return
     for opened in find(part).open_each():
-        for number, line in Text(opened).lines():
+        for number, line in chain.from_iterable(Text(opened).batches()):
             label, _, rest = line.strip().partition(b" ")
             if label:
                 try:

@@ -1,0 +1,116 @@
+"""Dates and times as a few numbers: the days since 1970, and places on the circles of the year, week and day."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+
+from pocketkernel.stream.values import NO_NUMBER, Floats, Texts, is_missing
+
+ISO = "ISO"
+_DATES = (
+    "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d/%m/%y", "%m/%d/%y", "%d.%m.%y",
+    "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y",
+)  # fmt: skip
+_MONTHS = ("%b-%Y", "%b %Y", "%B %Y", "%m/%Y", "%Y-%m", "%b-%y")
+_TIMES = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
+COMPACT = "%Y%m%d"
+FORMATS = (
+    ISO, *_DATES, *(f"{date} {time}" for date, time in product(_DATES, _TIMES)), *_MONTHS, *_TIMES,
+)  # fmt: skip
+"""How dates are written, for `datetime.strptime`; the first that fits a column is taken."""
+
+PARTS = ("days", "year", "week", "day")
+"""What can be told of a date: a number, and places on circles."""
+
+_ORIGIN = datetime(1970, 1, 1)
+_DAY = 86_400.0
+_YEAR = 365.2425
+
+
+def format_of(texts: Sequence[str]) -> tuple[str, bool] | None:
+    """The format of dates in these texts, and whether another order of day and month fits as well.
+
+    Examples
+    --------
+    >>> format_of(["2020-01-31", "2021-05-01T10:00"]), format_of(["31/12/2019"]), format_of(["Dec-2015"])
+    (('ISO', False), ('%d/%m/%Y', False), ('%b-%Y', False))
+    >>> format_of(["01/02/2020"]), format_of(["red"])
+    (('%d/%m/%Y', True), None)
+    """
+    if not all(any(sign.isdigit() for sign in text) and len(text) <= 40 for text in texts):
+        return None
+    fits = [format for format in FORMATS if _fits(texts[0], format)]
+    fits = [format for format in fits if all(_fits(text, format) for text in texts)]
+    return (fits[0], "%d/%m" in fits[0] and len(fits) > 1) if fits else None
+
+
+def parts_of(format: str, texts: Sequence[str]) -> list[str]:
+    """What is told of dates in this format: days, and circles of year, week and day, as far as the texts have them."""
+    if format in _TIMES:
+        return ["day"]
+    has_day, has_time = format not in _MONTHS, "%H" in format or "%I" in format
+    if format == ISO:
+        has_time = any(len(text) > 10 and not text.endswith(("T00:00:00", " 00:00:00")) for text in texts)
+    return ["days", "year", *(["week"] if has_day else []), *(["day"] if has_time else [])]
+
+
+def columns_of(parts: Sequence[str]) -> list[str]:
+    """Names of the numbers of a date.
+
+    Examples
+    --------
+    >>> columns_of(["days", "week"])
+    ['days', 'week sin', 'week cos']
+    """
+    return [name for part in parts for name in ([part] if part == "days" else [f"{part} sin", f"{part} cos"])]
+
+
+def to_columns(texts: Texts, format: str, parts: Sequence[str]) -> tuple[Floats, list[int]]:
+    """The numbers of each date, NaN where it is missing, and the rows that are not dates."""
+    columns, wrong = np.full((len(texts), len(columns_of(parts))), np.nan), []
+    for row, text in enumerate(texts):
+        if text is None:
+            continue
+        numbers = _numbers(text, format, tuple(parts))
+        if numbers is not None:
+            columns[row] = numbers
+        elif not is_missing(text, NO_NUMBER):
+            wrong.append(row)
+    return columns, wrong
+
+
+@lru_cache(maxsize=1 << 14)
+def _numbers(text: str, format: str, parts: tuple[str, ...]) -> tuple[float, ...] | None:
+    moment = _parsed(text, format)
+    if moment is None:
+        return None
+    days = (moment - _ORIGIN).total_seconds() / _DAY
+    turns = {"year": days / _YEAR, "week": days / 7, "day": days % 1}
+    numbers: list[float] = []
+    for part in parts:
+        if part == "days":
+            numbers.append(days)
+        else:
+            angle = 2 * math.pi * (turns[part] % 1)
+            numbers += [math.sin(angle), math.cos(angle)]
+    return tuple(numbers)
+
+
+def _parsed(text: str, format: str) -> datetime | None:
+    try:
+        if format != ISO:
+            return datetime.strptime(text, format)
+        if "-" not in text[:5] or not text[:4].isdecimal() or "W" in text:
+            return None  # what else `fromisoformat` reads are numbers
+        moment = datetime.fromisoformat(text.removesuffix(" UTC"))
+        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except (ValueError, OverflowError):
+        return None
+
+
+def _fits(text: str, format: str) -> bool:
+    return _parsed(text, format) is not None

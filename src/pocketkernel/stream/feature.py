@@ -1,0 +1,154 @@
+"""One column of a table on its way to numbers: what kind it is, and what has been learned of it."""
+
+import zlib
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
+
+from pocketkernel._fields import Fields, is_count, is_flag, is_number, is_text, list_of
+from pocketkernel.model_file import ModelFileError
+from pocketkernel.stream import dates, values
+from pocketkernel.stream.values import Floats, Texts
+
+Kind = Literal["number", "decimal", "boolean", "date", "category"]
+MOST_CATEGORIES = 1 << 16
+
+
+@dataclass
+class Feature:
+    """One column of the table, and what has been learned of it.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "decimal", "boolean", "date", "category"}
+        A decimal is a number that is written with a comma, thousands or a currency.
+    style : str
+        The decimal sign, or the format of the dates.
+    parts : list of str
+        What is told of a date.
+    places, spare : int
+        Columns for the first levels of a category, and columns that further levels share.
+    flag : bool
+        Whether a further column says that the value is missing.
+    categories : dict
+        Place of each level that has its own.
+    hashed : int
+        How many rows had a level without a place of its own.
+    total, count : number
+        Sum and number of the values so far, for their mean.
+    """
+
+    name: str
+    kind: Kind = "number"
+    style: str = ""
+    parts: list[str] = field(default_factory=list)
+    places: int = 0
+    spare: int = 0
+    flag: bool = False
+    categories: dict[str, int] = field(default_factory=dict)
+    hashed: int = 0
+    total: float = 0.0
+    count: int = 0
+
+    @property
+    def width(self) -> int:
+        """Columns of a row, without the flag."""
+        if self.kind == "category":
+            return self.places + self.spare
+        return len(dates.columns_of(self.parts)) if self.kind == "date" else 1
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of its columns of a row."""
+        names = [self.name]
+        if self.kind == "category":
+            names = [f"{self.name}#{k}" for k in range(1, self.width + 1)]
+        elif self.kind == "date":
+            names = [f"{self.name} {part}" for part in dates.columns_of(self.parts)]
+        return names + ([f"{self.name} is missing"] if self.flag else [])
+
+    @property
+    def expected(self) -> str:
+        """What its text should be."""
+        if self.kind == "decimal":
+            return "a number" + (" with a decimal comma" if self.style == values.COMMA else "")
+        return "true or false" if self.kind == "boolean" else f"a date as {self.style}"
+
+    def numbers(self, texts: Texts) -> tuple[Floats, list[int]]:
+        """Columns of the numbers that text stands for, NaN where they are missing, and the rows that have none."""
+        if self.kind == "date":
+            return dates.to_columns(texts, self.style, self.parts)
+        found, wrong = values.to_booleans(texts) if self.kind == "boolean" else values.to_numbers(texts, self.style)
+        return found[:, None], wrong
+
+    def places_of(self, texts: Texts, *, frozen: bool) -> list[int]:
+        """Place of each level: its own if it was among the first, or else one that its text decides.
+
+        The place of a missing value is that of the flag, after those of the levels; -1 without a flag.
+        """
+        known = self.categories
+        places = [-1 if text is None else known.get(text, -1) for text in texts]
+        if -1 not in places:
+            return places
+        absent = self.width if self.flag else -1
+        for row, text in enumerate(texts):
+            if text is None:
+                places[row] = absent
+            elif text in known:
+                places[row] = known[text]
+            elif len(known) < self.places and not frozen:
+                places[row] = known[text] = len(known)
+            else:
+                self.hashed += 1
+                place = zlib.crc32(text.encode("utf-8", "surrogatepass"))
+                places[row] = self.places + place % self.spare if self.spare else place % self.places
+        return places
+
+    def to_dict(self) -> dict[str, Any]:
+        """What differs from a fresh column of numbers; categories in the order of their places."""
+        used = {one.name: getattr(self, one.name) for one in fields(self)}
+        used["categories"] = list(self.categories)
+        used["kind"] = "" if self.kind == "number" else self.kind
+        return {name: value for name, value in used.items() if value}
+
+    @classmethod
+    def from_dict(cls, written: Any, where: str) -> "Feature":
+        """The feature that `to_dict` wrote."""
+        given = Fields(written, where)
+        few = lambda value: is_count(value) and value <= MOST_CATEGORIES  # noqa: E731
+        self = cls(
+            given.take("name", is_text, ""),
+            given.take("kind", lambda value: value in get_args(Kind), "number"),
+            given.take("style", is_text, ""),
+            given.take("parts", list_of(lambda part: part in dates.PARTS), []),
+            given.take("places", few, 0),
+            given.take("spare", few, 0),
+            given.take("flag", is_flag, False),
+            {text: place for place, text in enumerate(given.take("categories", _are_categories, []))},
+            given.take("hashed", is_count, 0),
+            given.take("total", is_number, 0.0),
+            given.take("count", is_count, 0),
+        )
+        given.end()
+        self._check(where)
+        return self
+
+    def _check(self, where: str) -> None:
+        """Refuse fields that do not fit the kind."""
+        is_category = self.kind == "category"
+        if len(self.categories) > self.places:
+            raise ModelFileError(f"{where}.categories are {len(self.categories)}, and {self.places} have a place.")
+        if is_category != (self.places > 0) or (self.spare and not is_category):
+            raise ModelFileError(f"{where}.places cannot be {self.places} for a {self.kind}.")
+        good_style = {
+            "decimal": self.style in values.DECIMALS,
+            "date": self.style in dates.FORMATS or "%" in self.style,
+        }.get(self.kind, not self.style)
+        if not good_style:
+            raise ModelFileError(f"{where}.style cannot be {self.style!r} for a {self.kind}.")
+        if bool(self.parts) != (self.kind == "date") or len(set(self.parts)) < len(self.parts):
+            raise ModelFileError(f"{where}.parts cannot be {self.parts} for a {self.kind}.")
+
+
+def _are_categories(value: Any) -> bool:
+    return list_of(is_text)(value) and len(set(value)) == len(value)

@@ -1,0 +1,230 @@
+"""What a person would say that a column is, after a look at its first rows."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from pocketkernel.stream import dates, values
+from pocketkernel.stream.values import COMMA, POINT, Floats, Texts, is_missing
+
+Role = Literal["number", "decimal", "boolean", "date", "category", "id", "text", "constant", "empty", "list"]
+LEFT_OUT = ("id", "text", "constant", "empty", "list")
+EXAMPLES = 3
+FEWEST_ROWS = 5
+TYPOS = 0.01  # share of values that may be wrong in a column of numbers or dates
+FLAGGED = 0.01  # share of missing values above which their absence is a column, too
+UNSEEN = 0.01  # estimated share of rows with new levels below which a category needs no further places
+MANY = 20  # levels
+_ID = re.compile(r"(?:^|[_\W])(?:id|uuid|guid|key|index|nr|no|rowid|rownum)$|[a-z](?:Id|ID|Key|Nr|No)$", re.IGNORECASE)
+_NAMELESS = re.compile(r"column\d+|unnamed: \d+|index|rownames?", re.IGNORECASE)
+_CODE = re.compile(r"0\d+")
+_PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_GROUPED = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+")
+
+
+class Sample(NamedTuple):
+    """The first rows of a table."""
+
+    rows: int
+    whole: bool  # whether there are no others
+    texts: dict[str, Texts]  # all columns
+    numbers: dict[str, Floats]  # those that have nothing but numbers
+    lists: frozenset[str] = frozenset()  # columns that have lists or objects
+    decimal: str = POINT  # the usual decimal sign of such files
+
+
+@dataclass
+class Guess:
+    """What a column seems to be.
+
+    Attributes
+    ----------
+    name : str
+    role : str
+        Its kind as a `Feature`, or why it is left out.
+    style : str
+        The decimal sign, or the format of the dates.
+    levels : Counter
+        How often each different text occurs.
+    missing : float
+        Share of rows without a value.
+    note : str
+        What else to know.
+    """
+
+    name: str
+    role: Role
+    style: str = ""
+    levels: Counter[str] = field(default_factory=Counter, repr=False)
+    missing: float = 0.0
+    note: str = ""
+    examples: tuple[str, ...] = ()
+
+    @property
+    def present(self) -> int:
+        """Number of values."""
+        return self.levels.total()
+
+    def saturated(self, whole: bool) -> bool:
+        """Whether few rows will have levels that are not among these (by Good and Turing's estimate)."""
+        if whole:
+            return True
+        singles = sum(count == 1 for count in self.levels.values())
+        return len(self.levels) > 1 and singles <= UNSEEN * self.present
+
+
+def infer(sample: Sample) -> list[Guess]:
+    """What each column of a sample seems to be."""
+    hasty = sample.rows < FEWEST_ROWS and not sample.whole  # so few rows of a very wide table tell nothing else
+    if hasty:
+        return [_hasty(name, texts, name in sample.numbers) for name, texts in sample.texts.items()]
+    guesses = [_guess(name, sample) for name in sample.texts]
+    if sample.decimal == COMMA and any(guess.role == "decimal" and guess.style == COMMA for guess in guesses):
+        guesses = [_regrouped(guess) for guess in guesses]
+    return guesses
+
+
+def _hasty(name: str, texts: Texts, is_number: bool) -> Guess:
+    levels = Counter(text for text in texts if text)
+    return Guess(name, "number" if is_number else "category", levels=levels, examples=tuple(levels))
+
+
+def as_kind(guess: Guess, kind: Role, style: str = "") -> Guess:
+    """The same column as what the user says it is."""
+    if kind == "number" and guess.role == "decimal":
+        return guess
+    present = list(guess.levels)
+    if kind == "number":
+        plain = all(_is_plain(text) for text in present)
+        style = "" if plain else (values.decimal_of(present) or guess.style or POINT)
+        return replace(guess, role="number" if plain else "decimal", style=style, note="")
+    if kind == "date" and not style:
+        found = dates.format_of(present[:1000]) if present else None
+        if found is None:
+            shown = ", ".join(map(repr, guess.examples))
+            raise ValueError(
+                f"date={guess.name!r}: the format of its dates is not known ({shown}): give date={guess.name}=FORMAT, "
+                "such as %d/%m/%Y."
+            )
+        style = found[0]
+    return replace(guess, role=kind, style=style if kind == "date" else "", note="")
+
+
+def _guess(name: str, sample: Sample) -> Guess:
+    texts = sample.texts[name]
+    levels = Counter(text for text in texts if text is not None and not is_missing(text))
+    missing = 1 - levels.total() / max(1, len(texts))
+    guess = Guess(name, "category", levels=levels, missing=missing, examples=tuple(list(levels)[:EXAMPLES]))
+    if name in sample.lists:
+        return replace(guess, role="list", note="a list or an object")
+    if not levels:
+        return replace(guess, role="empty", note="no values")
+    if name in sample.numbers:
+        return _of_numbers(guess, sample)
+    return _of_text(guess, sample)
+
+
+def _of_numbers(guess: Guess, sample: Sample) -> Guess:
+    numbers = sample.numbers[guess.name]
+    numbers = numbers[~np.isnan(numbers)]
+    if len(guess.levels) == 1 and sample.whole and not guess.missing:
+        return replace(guess, role="constant", note="always the same")
+    if not np.array_equal(numbers, np.floor(numbers)):
+        return replace(guess, role="number")
+    if any(_CODE.fullmatch(level) for level in guess.levels):
+        coded = _of_many(guess)
+        return replace(coded, note=coded.note or "codes with leading zeros")
+    if why := _why_id(guess, numbers):
+        return replace(guess, role="id", note=why)
+    if _are_compact_dates(guess, numbers):
+        return replace(guess, role="date", style=dates.COMPACT)
+    return replace(guess, role="number")
+
+
+def _are_compact_dates(guess: Guess, numbers: Floats) -> bool:
+    """Whether whole numbers are dates such as 20240131."""
+    likely = guess.present >= 5 and len(guess.levels) > 1 and min(numbers) >= 19_000_101 and max(numbers) <= 21_001_231
+    return likely and not dates.to_columns(list(guess.levels), dates.COMPACT, ["days"])[1]
+
+
+def _why_id(guess: Guess, numbers: Floats) -> str:
+    """Why whole numbers are ids; empty if they are not."""
+    present = guess.present
+    if len(guess.levels) < present:
+        return ""
+    counts_rows = present > 1 and bool((np.diff(numbers) == 1).all())
+    if counts_rows and (present >= MANY or (_is_nameless(guess.name) and numbers[0] in (0, 1))):
+        return "numbers of the rows"
+    return "different in every row" if present >= MANY and _ID.search(guess.name) else ""
+
+
+def _of_text(guess: Guess, sample: Sample) -> Guess:
+    levels = guess.levels
+    if len(levels) <= 6 and values.are_booleans(list(levels)):
+        return replace(guess, role="boolean")
+    numbers = [level for level in levels if level.lower() != "none"]
+    if numbers and not any(_CODE.fullmatch(level) for level in numbers):
+        best = min(values.DECIMALS, key=lambda sign: _wrong(guess, values.to_numbers(numbers, sign)[1], numbers))
+        wrong = values.to_numbers(numbers, best)[1]
+        if _wrong(guess, wrong, numbers) <= TYPOS * guess.present:
+            right = [level for k, level in enumerate(numbers) if k not in set(wrong)]
+            style = values.decimal_of(right, sample.decimal) or best
+            role: Role = "number" if style == POINT and all(map(_is_plain, right)) else "decimal"
+            style = style if role == "decimal" else ""
+            return replace(guess, role=role, style=style, note=_typos(guess, wrong, numbers))
+    if found := dates.format_of(list(levels)[:50]):
+        style, ambiguous = found
+        every = list(levels)
+        wrong = dates.to_columns(every, style, ["days"])[1]
+        if wrong and ambiguous:
+            style, ambiguous = style.replace("%d/%m", "%m/%d"), False
+            wrong = dates.to_columns(every, style, ["days"])[1]
+        if _wrong(guess, wrong, every) <= TYPOS * guess.present:
+            note = (
+                f"day/month, or month/day? --date {guess.name}={style.replace('%d/%m', '%m/%d')}" if ambiguous else ""
+            )
+            return replace(guess, role="date", style=style, note=note or _typos(guess, wrong, every))
+    if len(levels) == 1 and sample.whole and not guess.missing:
+        return replace(guess, role="constant", note="always the same")
+    return _of_many(guess)
+
+
+def _of_many(guess: Guess) -> Guess:
+    """A category, unless it has too many levels to be one."""
+    present, distinct = guess.present, len(guess.levels)
+    if not ((distinct >= 10 and distinct == present) or (distinct > MANY and 2 * distinct > present)):
+        return guess
+    words = sum(len(level.split()) for level in guess.levels) / distinct
+    long = sum(map(len, guess.levels)) / distinct > 40
+    return replace(
+        guess, role="text" if words >= 2 or long else "id", note=f"{distinct:,} different in {present:,} rows"
+    )
+
+
+def _regrouped(guess: Guess) -> Guess:
+    """In a file with decimal commas, 1.234 is a number with thousands."""
+    pointed = [level for level in guess.levels if "." in level]
+    if guess.role != "number" or not pointed or not all(_GROUPED.fullmatch(level) for level in pointed):
+        return guess
+    return replace(guess, role="decimal", style=COMMA)
+
+
+def _wrong(guess: Guess, wrong: Sequence[int], levels: Sequence[str]) -> int:
+    """Rows that have one of these wrong levels."""
+    return sum(guess.levels[levels[k]] for k in wrong)
+
+
+def _typos(guess: Guess, wrong: Sequence[int], levels: Sequence[str]) -> str:
+    return f"{_wrong(guess, wrong, levels):,} odd values, such as {levels[wrong[0]]!r}" if wrong else ""
+
+
+def _is_nameless(name: str) -> bool:
+    return not name or bool(_NAMELESS.fullmatch(name) or _ID.search(name))
+
+
+def _is_plain(text: str) -> bool:
+    return _PLAIN.fullmatch(text) is not None

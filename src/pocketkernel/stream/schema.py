@@ -1,0 +1,210 @@
+"""What is made of each column of a table whose types are inferred, for people to read and to correct."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pocketkernel.stream import dates
+from pocketkernel.stream.encode import MAX_CATEGORIES, Encoding, Missing, labels_of
+from pocketkernel.stream.feature import Feature, Kind
+from pocketkernel.stream.infer import FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
+from pocketkernel.stream.labels import Label, all_named, label_of, named
+
+CATEGORY_COLUMNS = 1024  # columns of a row that all categories together may take
+FEWEST_PLACES = 8  # for a category whose levels are not yet known
+SPARE = 16  # columns that further levels share
+FEW = 20  # values of a column that may be the label
+SHORT = 24
+
+WHY = {"id": "id", "text": "text", "constant": "constant", "empty": "empty", "list": "nested"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is made of a column.
+
+    Attributes
+    ----------
+    name : str
+    role : str
+        "label", "left out", or what kind of feature it is.
+    encoded : str
+        How it becomes numbers, or why it is left out.
+    examples : str
+        Some of its values.
+    columns : int
+        Columns that it takes of a row.
+    """
+
+    name: str
+    role: str
+    encoded: str
+    examples: str
+    columns: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """What was inferred of a table.
+
+    Attributes
+    ----------
+    columns : list of Column
+    rows : int
+        Number of rows that were looked at.
+    whole : bool
+        Whether they are all rows.
+    labels : list of str
+        Their labels.
+    """
+
+    columns: list[Column]
+    rows: int
+    whole: bool
+    labels: list[str]
+
+
+def plan(
+    sample: Sample,
+    *,
+    label: Label,
+    classes: Sequence[Any] | None,
+    drop: Iterable[str | int],
+    categorical: Iterable[str | int],
+    numeric: Iterable[str | int],
+    date: Iterable[str | int],
+    id: str | int | None,
+    missing: Missing,
+    max_categories: int | None,
+    hash_width: int | None,
+) -> tuple[Encoding, Inferred]:
+    """Decide what becomes of each column: as the options say, otherwise as it looks."""
+    names = list(sample.texts)
+    guesses = {guess.name: guess for guess in infer(sample)}
+    target = named_label(label, names, guesses)
+    key = None if id is None else named(id, names, "id")
+    for option, kind, given in (("categorical", "category", categorical), ("numeric", "number", numeric)):
+        for name in all_named(given, names, option):
+            guesses[name] = as_kind(guesses[name], kind)  # type: ignore[arg-type]
+    for text in date:
+        column, _, style = str(text).partition("=")
+        name = named(text if isinstance(text, int) else column, names, "date")
+        guesses[name] = as_kind(guesses[name], "date", style)
+    dropped = all_named(drop, names, "drop") | ({key} if key else set())
+    kept = [guesses[name] for name in names if name not in dropped and name != target]
+    used = [guess for guess in kept if guess.role not in LEFT_OUT]
+    if not used:
+        why = "; ".join(f"{guess.name}: {WHY[guess.role]}, {guess.note}" for guess in kept[:10])
+        raise ValueError(f"no column is left to learn from ({why}): name columns by categorical= or numeric=.")
+    share = CATEGORY_COLUMNS // max(1, sum(guess.role == "category" for guess in used))
+    most = max_categories or max(1, min(MAX_CATEGORIES, share))
+    flags = missing != "error"
+    features = {guess.name: _feature(guess, sample.whole, most, hash_width, flags) for guess in used}
+    looks = None if target is None else guesses[target]
+    is_number = looks is None or looks.role in ("number", "decimal") or (looks.name in sample.numbers)
+    decimal = looks.style if looks is not None and looks.role == "decimal" and is_number else ""
+    known, is_number = labels_of(classes, is_number)
+    made = Encoding(
+        list(features.values()), target, is_number, decimal if is_number else "", known, missing, words=True, id=key
+    ).checked()
+    columns = [
+        _described(guesses[name], features.get(name), name == target, name == key, name in dropped) for name in names
+    ]
+    labels = [] if looks is None else list(looks.levels.elements())
+    return made, Inferred(columns, sample.rows, sample.whole, labels)
+
+
+def named_label(label: Label, names: list[str], guesses: dict[str, Guess]) -> str | None:
+    """The column of the labels; if it is not given, an error that says which it could be."""
+    if label is not None:
+        return label_of(label, names)
+    try:
+        return label_of(label, names)
+    except ValueError:
+        likely = _likely_label(names, guesses)
+        values = guesses[likely].levels
+        shown = ", ".join(short(value) for value in list(values)[:4]) + (", ..." if len(values) > 4 else "")
+        raise ValueError(
+            f"which column has the labels? It could be {likely!r} (values: {shown}): give label={likely}, or another "
+            f"of the columns {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}."
+        ) from None
+
+
+_LIKELY = re.compile(
+    r"target|label|class|outcome|survived|species|churn|default|fraud|status|result|response|diagnosis|type|price",
+    re.IGNORECASE,
+)
+
+
+def _likely_label(names: list[str], guesses: dict[str, Guess]) -> str:
+    """The column that most people would take for the label."""
+    few = [name for name in names if 2 <= len(guesses[name].levels) <= FEW]
+    called = [name for name in few if _LIKELY.search(name)]
+    if called:
+        return called[0]
+    return names[-1] if names[-1] in few or not few else few[-1]
+
+
+def _feature(guess: Guess, whole: bool, most: int, hash_width: int | None, flags: bool) -> Feature:
+    flag = flags and guess.missing >= FLAGGED
+    kind: Kind = guess.role  # type: ignore[assignment]
+    if kind == "category":
+        levels = len(guess.levels)
+        if levels <= most and guess.saturated(whole):
+            return Feature(guess.name, kind, places=max(1, levels), spare=hash_width or 0, flag=flag)
+        places = min(max(FEWEST_PLACES, 2 * levels), most)
+        spare = (SPARE if places == most >= SPARE else 0) if hash_width is None else hash_width
+        return Feature(guess.name, kind, places=places, spare=spare, flag=flag)
+    parts = dates.parts_of(guess.style, list(guess.levels)) if kind == "date" else []
+    style = guess.style if kind in ("decimal", "date") else ""
+    return Feature(guess.name, kind, style=style, parts=parts, flag=flag)
+
+
+def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: bool, is_dropped: bool) -> Column:
+    examples = ", ".join(map(short, guess.examples))
+    if is_label:
+        return Column(guess.name, "label", f"{len(guess.levels):,} different values", examples)
+    if is_id:
+        return Column(guess.name, "id", "kept beside the answers", examples)
+    if feature is None:
+        why = "as asked" if is_dropped else f"{WHY[guess.role]}: {guess.note}"
+        return Column(guess.name, "left out", why, examples)
+    encoded = _encoded(feature, guess)
+    if feature.flag:
+        encoded += f", and whether it is missing ({guess.missing:.0%})"
+    elif guess.missing:
+        encoded += f", {guess.missing:.1%} missing"
+    encoded += f" ({guess.note})" if guess.note else ""
+    role = "number" if feature.kind == "decimal" else feature.kind
+    return Column(guess.name, role, encoded, examples, feature.width + feature.flag)
+
+
+def _encoded(feature: Feature, guess: Guess) -> str:
+    if feature.kind == "category":
+        text = f"{_plural(len(guess.levels), 'level')} in {_plural(feature.width, 'column')}"
+        return text + (f", of which {feature.spare} are shared" if feature.spare else "")
+    if feature.kind == "date":
+        return f"{', '.join(feature.parts)} ({feature.style})"
+    if feature.kind == "decimal":
+        return "as it is" + (", decimal comma" if feature.style == "," else ", without signs")
+    return "as it is" if feature.kind == "number" else "0 or 1"
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+def short(text: str) -> str:
+    """A value that fits into a table.
+
+    Examples
+    --------
+    >>> short("Braund, Mr. Owen Harris (of Devon)")
+    'Braund, Mr. Owen Harr...'
+    """
+    return text if len(text) <= SHORT else text[: SHORT - 3] + "..."

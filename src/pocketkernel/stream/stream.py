@@ -1,0 +1,129 @@
+"""Rows of one or more files, block by block."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pocketkernel.stream.block import Block, Piece, rebatch
+from pocketkernel.stream.encode import Encoding
+from pocketkernel.stream.errors import Skipped
+from pocketkernel.stream.files import Files
+from pocketkernel.stream.labels import plain_classes
+from pocketkernel.stream.schema import Inferred
+from pocketkernel.stream.values import POINT, to_numbers
+
+MOST_CLASSES = 200  # that are taken for such without being given
+
+
+@dataclass
+class Stream:
+    """Rows of one or more files, block by block in constant memory. Made by `open_stream`.
+
+    Attributes
+    ----------
+    format : str
+        "libsvm", "csv", "tsv", "parquet", "arrow" or "jsonl".
+    n_features : int
+        Columns of every row.
+    feature_names : list of str or None
+        Their names; LIBSVM text has none.
+    classes : list or None
+        All labels, if they were given.
+    skipped : Skipped
+        How many rows were skipped, and the first reports.
+    encoding : Encoding or None
+        How the columns of a table are encoded so far; save `encoding.to_dict()` to read other files in the same way.
+    inferred : Inferred or None
+        What was inferred of the columns, if it was.
+    seen : list
+        Labels among the rows that were looked at, if any were.
+    dialect : dict
+        Delimiter and header of a text table, as they were found.
+    """
+
+    format: str
+    n_features: int
+    feature_names: list[str] | None
+    classes: list[Any] | None
+    skipped: Skipped
+    encoding: Encoding | None
+    block: int
+    _files: Files = field(repr=False)
+    _pieces: "Callable[[Stream], Iterator[Piece]]" = field(repr=False)
+    inferred: Inferred | None = field(default=None, repr=False)
+    seen: list[Any] = field(default_factory=list, repr=False)
+    dialect: dict[str, Any] = field(default_factory=dict, repr=False)
+    _at_first: Encoding | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._at_first = None if self.encoding is None else self.encoding.copy()
+
+    @property
+    def name(self) -> str:
+        """Names of the files, for messages."""
+        return self._files.kept.name if self._files.kept else ", ".join(map(str, self._files.paths))
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of all files as they are on disk, or None if that is not known."""
+        return self._files.size
+
+    @property
+    def consumed(self) -> int:
+        """Bytes of them that have been read."""
+        return self._files.consumed
+
+    def blocks(self, start: int = 0) -> Iterator[Block]:
+        """Blocks of `block` rows each; only the last may have fewer.
+
+        Parameters
+        ----------
+        start : int, default=0
+            Number of rows to omit at the beginning, not counting skipped ones, to resume after an interruption. They
+            are still read and encoded, so that the remaining rows are the same as without the interruption.
+        """
+        if self._files.kept is None and self._files.looked_at is None:
+            self.skipped = Skipped(self.skipped.on_error)
+            self.encoding = None if self._at_first is None else self._at_first.copy()
+        return rebatch(_without(self._pieces(self), start), self.block)
+
+    def arrivals(self) -> Iterator[Block]:
+        """The rows as they come: blocks of any size, so that a slow pipe is not waited for."""
+        return _without(self._pieces(self), 0)
+
+    def seen_labels(self) -> npt.NDArray[Any]:
+        """Labels among the rows that were looked at, if any were."""
+        if self.encoding is None or not self.encoding.label_is_number:
+            return np.array(self.seen)
+        numbers, _ = to_numbers(self.seen, self.encoding.label_decimal or POINT)
+        return numbers[~np.isnan(numbers)]
+
+    def adopt_classes(self) -> None:
+        """Take the labels among the rows that were looked at for all labels: rows with others will be left out."""
+        labels = np.unique(self.seen_labels())
+        if self.classes is not None or len(labels) < 2:
+            return
+        if len(labels) > MOST_CLASSES:
+            name = f" {self.encoding.label!r}" if self.encoding is not None else ""
+            raise ValueError(
+                f"the label{name} has {len(labels):,} different values among the first rows, too many for classes: "
+                "give another label= column, task=regression to predict a number, or classes= with all classes."
+            )
+        self.classes = labels.tolist() if labels.dtype.kind == "U" else plain_classes(labels.tolist())
+        if self.encoding is not None:
+            self.encoding.classes = self.classes
+            self.__post_init__()
+
+    def __iter__(self) -> Iterator[Block]:
+        return self.blocks()
+
+
+def _without(pieces: Iterable[Piece], rows: int) -> Iterator[Piece]:
+    """Pieces that have rows, without the first `rows` rows."""
+    for piece in pieces:
+        if rows < len(piece):
+            yield piece[rows:] if rows else piece
+        rows = max(0, rows - len(piece))

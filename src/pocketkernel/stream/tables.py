@@ -1,0 +1,133 @@
+"""The files of a table, in any format, read by one encoding."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import numpy.typing as npt
+
+from pocketkernel.stream.arrow import ArrowBatches
+from pocketkernel.stream.block import Piece
+from pocketkernel.stream.delimited import Delimited
+from pocketkernel.stream.encode import Encoding
+from pocketkernel.stream.errors import Skipped, StreamError
+from pocketkernel.stream.files import Files, Opened, find
+from pocketkernel.stream.jsonl import JsonLines
+from pocketkernel.stream.stream import Stream
+from pocketkernel.stream.table import INFERRED, SAMPLE, TableReader
+
+LABEL_BYTES = 1 << 26  # of a file, which are read for the labels in them
+NUMBERS = 1 << 25  # most numbers in a block of dense rows
+
+
+@dataclass
+class Tables:
+    """How the files of a table are read."""
+
+    files: Files
+    format: str
+    skipped: Skipped
+    infer: bool  # whether to be lenient, and to look at the first rows for what the columns are
+    given: Encoding | None  # an encoding of earlier files
+    columns: list[str] | None
+    delimiter: str | None
+    header: bool | None
+    dtype: npt.DTypeLike
+    most: int | None  # rows
+    first: TableReader = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.given is not None and self.format == "jsonl":
+            self.columns = list(self.given.kinds())
+        self._opened_first = self.files.first()
+        self.first = self._reader(self._opened_first, self.skipped)
+
+    @property
+    def dialect(self) -> dict[str, Any]:
+        """Delimiter and header of a text table, as they were found."""
+        if not self.infer or not isinstance(self.first, Delimited):
+            return {}
+        return {"delimiter": self.first.delimiter, "header": self.first.header}
+
+    def first_labels(self, encoding: Encoding) -> list[Any]:
+        """Labels of the first rows, more than were looked at for the types if rows are long; [] for a pipe."""
+        if not self.files.paths or encoding.label is None:
+            return []
+        found: list[Any] = []
+        for opened in find(self.files.paths[0]).open_each():
+            reader = self._reader(opened, Skipped("skip"), self.first, wanted=[encoding.label])
+            kinds = dict.fromkeys(reader.schema.names, "-") | {encoding.label: encoding.kinds()[encoding.label]}
+            for table in reader.tables(kinds):
+                found += list(table.column(encoding.label))
+                if len(found) >= INFERRED or opened.raw.count > LABEL_BYTES:
+                    break
+        return [str(label) for label in found if label is not None and str(label) != "nan"]
+
+    def pieces(self, stream: Stream) -> Iterator[Piece]:
+        """The rows of all files."""
+        left = self.most
+        for opened in self.files.open_each():
+            try:
+                for piece in self._rows(opened, stream, left):
+                    yield piece
+                    left = None if left is None else left - len(piece)
+            except StreamError as error:
+                if not self.infer or stream.skipped.on_error == "raise":
+                    raise
+                stream.skipped.report(error)  # the rest of the file is lost, but not the run
+            if left == 0:
+                return
+
+    def _rows(self, opened: Opened, stream: Stream, left: int | None) -> Iterator[Piece]:
+        assert stream.encoding is not None
+        reader = self.first if opened is self._opened_first else self._reader(opened, stream.skipped, self.first)
+        tables = reader.tables(self._kinds(stream.encoding, reader, opened.name), stream.encoding.label)
+        at_once = max(1, NUMBERS // stream.n_features)
+        for table in chain.from_iterable(table.parts(at_once) for table in tables):
+            piece = stream.encoding.encode(table, stream.skipped, self.dtype, left)
+            yield piece
+            left = None if left is None else left - len(piece)
+            if left == 0:
+                return
+
+    def _reader(
+        self, opened: Opened, skipped: Skipped, before: TableReader | None = None, wanted: Sequence[str] = ()
+    ) -> TableReader:
+        """A reader of a file, after that of an earlier one; without a look at the first rows if columns are wanted."""
+        sample = SAMPLE if self.most is None else min(SAMPLE, self.most)
+        if self.format in ("csv", "tsv"):
+            if self.given is not None and self.infer:
+                wanted = [feature.name for feature in self.given.features]
+            found = before if self.infer and isinstance(before, Delimited) else self
+            return Delimited(
+                opened,
+                skipped,
+                delimiter=found.delimiter,
+                header=found.header,
+                columns=self.columns,
+                sample=sample,
+                usual="\t" if self.format == "tsv" else ",",
+                infer=self.infer,
+                wanted=wanted,
+            )
+        if self.format == "jsonl":
+            label = None if self.given is None else self.given.label
+            known = [] if before is None else before.schema.names
+            return JsonLines(
+                opened, skipped, self.columns, optional=label, known=known, sample=sample, infer=self.infer
+            )
+        return ArrowBatches(opened, self.format)
+
+    def _kinds(self, encoding: Encoding, reader: TableReader, file: str) -> dict[str, str]:
+        """What to read of a file's columns, which must be those of the first file, or have those of the encoding."""
+        kinds, names = encoding.kinds(), reader.schema.names
+        there, known = set(names), set(self.first.schema.names)
+        if encoding.frozen and encoding.label not in there:
+            kinds.pop(str(encoding.label), None)
+        absent = [name for name in kinds if name not in there]
+        new = [] if self.infer or self.given is not None else [name for name in names if name not in known]
+        if absent or new:
+            expected = f"a column {absent[0]!r}" if absent else "the columns of the first file"
+            raise StreamError(expected, ", ".join(names[:20]) if absent else repr(new[0]), file=file)
+        return {name: kinds.get(name, "-") for name in names}

@@ -1,0 +1,105 @@
+"""Text of a field as a number: missing values, Booleans, and numbers with decimal commas, thousands or currencies."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Texts = Sequence[str | None]
+
+MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "?", "-", "--", "#n/a", "<na>"})
+"""Text that stands for a missing value where types are inferred (case-insensitive); the binding has the same list."""
+
+NO_NUMBER = MISSING_WORDS | {"none"}
+"""The same in a column of numbers; in a category, "none" is a level."""
+
+TRUE = frozenset({"true", "t", "yes", "y"})
+FALSE = frozenset({"false", "f", "no", "n"})
+
+POINT, COMMA = ".", ","
+DECIMALS = (POINT, COMMA)
+
+_UNITS = r"(?:[$€£¥₹%]|usd|eur|gbp|chf|kr)"
+_SPACES = "\u00a0\u202f\u2009\u2019 '"
+_FORMS = {
+    decimal: re.compile(
+        rf"{_UNITS}?\s*[-+]?\s*{_UNITS}?\s*(?=\d|{re.escape(decimal)}\d)(?:\d{{1,3}}(?:[{re.escape(other)}{_SPACES}]\d{{3}})+|\d*)"
+        rf"(?:{re.escape(decimal)}\d*)?(?:e[-+]?\d+)?\s*{_UNITS}?",
+        re.IGNORECASE,
+    )
+    for decimal, other in ((POINT, COMMA), (COMMA, POINT))
+}
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
+_REMOVED = re.compile(rf"{_UNITS}|[\s{_SPACES}]", re.IGNORECASE)
+
+
+def is_missing(text: str | None, words: frozenset[str] = MISSING_WORDS) -> bool:
+    """Whether text stands for a missing value."""
+    return text is None or (len(text) <= 4 and text.lower() in words)
+
+
+def decimal_of(texts: Sequence[str], usual: str = POINT) -> str | None:
+    """The decimal sign of numbers in these texts, "." or ","; None if they are not numbers.
+
+    `usual` decides if both are possible, as in "1,234".
+
+    Examples
+    --------
+    >>> decimal_of(["1,5", "1.234,50 €"]), decimal_of(["$1,200", "80"]), decimal_of(["12,34,56"])
+    (',', '.', None)
+    """
+    fits = [decimal for decimal in DECIMALS if all(_FORMS[decimal].fullmatch(text) for text in texts)]
+    if len(fits) < 2:
+        return fits[0] if fits else None
+    with_comma = [text for text in texts if COMMA in text]
+    if with_comma and not all(_THOUSANDS.search(text) for text in with_comma):
+        return COMMA
+    return usual if with_comma else POINT
+
+
+def to_numbers(texts: Texts, decimal: str) -> tuple[Floats, list[int]]:
+    """Numbers of texts, NaN where they are missing, and the rows that are neither.
+
+    Examples
+    --------
+    >>> to_numbers(["1.234,5 €", "-", "12 %", "x"], ",")
+    (array([1234.5,    nan,   12. ,    nan]), [3])
+    """
+    form, other = _FORMS[decimal], COMMA if decimal == POINT else POINT
+    numbers, wrong = np.full(len(texts), np.nan), []
+    known: dict[str, float] = {}
+    for row, text in enumerate(texts):
+        if text is None:
+            continue
+        number = known.get(text)
+        if number is None:
+            if is_missing(text, NO_NUMBER):
+                number = np.nan
+            elif form.fullmatch(text):
+                number = float(_REMOVED.sub("", text).replace(other, "").replace(decimal, "."))
+            else:
+                wrong.append(row)
+                continue
+            known[text] = number
+        numbers[row] = number
+    return numbers, wrong
+
+
+def are_booleans(levels: Sequence[str]) -> bool:
+    """Whether these different texts are words for true and false."""
+    words = {level.lower() for level in levels}
+    return 0 < len(words) <= 2 and words <= TRUE | FALSE and len(words & TRUE) <= 1 and len(words & FALSE) <= 1
+
+
+def to_booleans(texts: Texts) -> tuple[Floats, list[int]]:
+    """1 for true, 0 for false, NaN where they are missing, and the rows that are none of these."""
+    numbers, wrong = np.full(len(texts), np.nan), []
+    for row, text in enumerate(texts):
+        word = "" if text is None else text.lower()
+        if word in TRUE or word in FALSE:
+            numbers[row] = float(word in TRUE)
+        elif not is_missing(text, NO_NUMBER):
+            wrong.append(row)
+    return numbers, wrong

@@ -1,0 +1,155 @@
+"""`fit` as in scikit-learn: rows in random order, several passes, and no worse than a linear model on its data sets."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from discover import EVERYONE, small
+from pocketkernel import MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, PocketRegressor
+from pocketkernel.learners import _passes
+from pocketkernel.stream import permutation
+
+every_learner = pytest.mark.parametrize("class_", EVERYONE, ids=lambda class_: class_.__name__)
+
+
+def rows(n=300, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, (X[:, 0] * X[:, 1] > 0).astype(int)
+
+
+def streamed(model, X, y):
+    return model.partial_fit(X, y) if isinstance(model, PocketRegressor) else model.partial_fit(X, y, classes=[0, 1])
+
+
+def same(one, other, X):
+    """Whether two models have learned the same, to the last bit."""
+    answers = [m.predict(X) if isinstance(m, PocketRegressor) else m.decision_function(X) for m in (one, other)]
+    return np.array_equal(*answers)
+
+
+@every_learner
+def test_fit_shuffles_by_the_seed_and_streams_do_not(class_):
+    X, y = rows()
+    order = permutation(len(y), 1)
+    fitted = small(class_, epochs=1).fit(X, y)  # random_state=1
+    there = streamed(small(class_), X[order], y[order])
+    if class_ is PocketClassifier:
+        there._core.forget_lags()
+    assert same(fitted, there, X)
+    assert same(fitted, small(class_, epochs=1).fit(X, y), X)
+    assert not same(fitted, streamed(small(class_), X, y), X)
+    unshuffled, there = small(class_, epochs=1, shuffle=False).fit(X, y), streamed(small(class_), X, y)
+    if class_ is PocketClassifier:
+        there._core.forget_lags()
+    assert same(unshuffled, there, X)
+
+
+@every_learner
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_blocks_and_containers_change_nothing(class_, shuffle, monkeypatch):
+    X, y = rows(200)
+    X[np.random.default_rng(1).random(X.shape) < 0.5] = 0.0
+    model = small(class_, shuffle=shuffle, epochs=2)
+    whole = clone(model).fit(X, y)
+    for given in (sparse.csr_matrix(X), pd.DataFrame(X), X.tolist(), np.asfortranarray(X)):
+        assert same(whole, clone(model).fit(given, y), X)
+    monkeypatch.setattr(_passes, "_ROWS_AT_ONCE", 7)
+    assert same(whole, clone(model).fit(X, y), X)
+    assert same(whole, clone(model).fit(sparse.csr_matrix(X), y), X)
+
+
+@every_learner
+def test_epochs_are_passes(class_):
+    X, y = rows(120)
+    assert small(class_, epochs=3).fit(X, y).diagnostics_.rounds == 360
+    assert small(class_, epochs=np.int64(2), shuffle=False).fit(X, y).diagnostics_.rounds == 240
+    weights = np.where(np.arange(120) < 100, 1.0, 0.0)
+    model = small(class_, epochs=2)
+    weighed = clone(model).fit(X, y, sample_weight=weights)
+    assert weighed.diagnostics_.rounds == 200
+    if class_ is not LKMBooks:  # which is told another number of rounds
+        assert same(weighed, clone(model).fit(X[:100], y[:100]), X)
+
+
+@pytest.mark.parametrize(("n", "passes"), [(2, 10), (150, 10), (151, 10), (500, 3), (1499, 2), (1500, 1), (5000, 1)])
+def test_automatic_epochs_are_for_small_data_sets(n, passes):
+    X, y = rows(n)
+    y[:2] = 0, 1
+    model = PocketClassifier(memory="8KiB", random_state=0).fit(X, y)
+    assert model.diagnostics_.rounds == passes * n
+    assert MOMDS(random_state=0).fit(X, y).diagnostics_.rounds == n
+
+
+def test_lkm_books_is_told_all_rounds():
+    X, y = rows(100)
+    model = LKMBooks(budget=8, epochs=3, random_state=0).fit(X, y)
+    assert model._recipe.horizon == 300
+
+
+@every_learner
+def test_bad_parameters(class_):
+    X, y = rows(20)
+    for name, value in [("shuffle", "yes"), ("shuffle", 1), ("epochs", 0), ("epochs", "often"), ("epochs", 1.5),
+                        ("epochs", True), ("epochs", None)]:  # fmt: skip
+        with pytest.raises(ValueError, match=f"{name}="):
+            small(class_, **{name: value}).fit(X, y)
+
+
+@every_learner
+@pytest.mark.parametrize("container", [np.array, sparse.csr_matrix, pd.DataFrame])
+def test_errors_name_the_row_as_the_caller_knows_it(class_, container):
+    X, y = rows(300)
+    X[217, 2] = np.inf
+    model = small(class_)
+    with pytest.raises(ValueError, match=r"at row 217, column 2"):
+        model.fit(container(X), y)
+    assert not hasattr(model, "n_features_in_")
+    weights = np.ones(300)
+    weights[33] = -1.0
+    with pytest.raises(ValueError, match=r"found -1\.0 at row 33"):
+        model.fit(np.zeros((300, 2)), y, sample_weight=weights)
+
+
+def test_a_repeated_row_is_not_its_own_neighbour():
+    """Labels at random: a learner that met each row again in its memory would believe that it can predict them."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 10)), rng.integers(3, size=300)
+    share = PocketClassifier(random_state=0, epochs=5).fit(X, y).kernel_weights_[-2]
+    misled = PocketClassifier(random_state=0)
+    for _ in range(5):
+        misled.partial_fit(X, y)
+    print(share, misled.kernel_weights_[-2])
+    assert share < 0.5 * misled.kernel_weights_[-2]
+
+
+SETS = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer, "digits": load_digits}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_cross_validation_as_good_as_a_scaled_linear_model(name):
+    """As loaded, which for iris and wine means sorted by class; nobody is tuned.
+
+    Wine is a tie: 97.7 % against 97.8 % over 20 seeds, whose deviations are 0.7 % and 0.9 %. One row is 0.6 %.
+    """
+    X, y = SETS[name](return_X_y=True)
+    seeds = range(3 if name == "digits" else 20)
+    linear = [make_pipeline(StandardScaler(), SGDClassifier(random_state=seed)) for seed in seeds]
+    ours = [PocketClassifier(random_state=seed) for seed in seeds]
+    theirs, our = (np.mean([cross_val_score(m, X, y, cv=5) for m in models]) for models in (linear, ours))
+    print(f"{name}: {our:.4f}, SGDClassifier {theirs:.4f}")
+    assert our >= theirs - (0.5 / len(y) if name == "wine" else 0.0)
+
+
+@pytest.mark.parametrize("class_", [PocketClassifier, MulticlassMOMDS])
+def test_sorted_by_class(class_):
+    X, y = load_iris(return_X_y=True)
+    X = X / 8
+    assert class_(random_state=0).fit(X, y).score(X, y) > 0.8

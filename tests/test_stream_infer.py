@@ -1,0 +1,363 @@
+"""What is inferred of the columns of a table."""
+
+import gzip
+import io
+import json
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import tables
+from pocketkernel.stream import Encoding, StreamError, gather, open_stream
+from pocketkernel.stream.values import MISSING_WORDS
+
+
+def inferred(text, **options):
+    source = io.BytesIO(text if isinstance(text, bytes) else text.encode())
+    return open_stream(source, **{"strict": False, "label": "y", "format": "csv"} | options)
+
+
+def roles(stream):
+    return {column.name: column.role for column in stream.inferred.columns}
+
+
+def one_column(values, name="a", **options):
+    """The role of a column with these values, and its numbers."""
+    lines = [f'"{value}",{k % 2}' for k, value in enumerate(values)]
+    stream = inferred(f"{name},y\n" + "\n".join(lines) + "\n", **options)
+    return roles(stream)[name], gather(stream.blocks()).X
+
+
+# ---- columns --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        (["1.5", "-2", "NA", "1e3"], [1.5, -2, np.nan, 1000]),
+        (["1,5", "-2,25", "-", "3"], [1.5, -2.25, np.nan, 3]),
+        (["1.234,5", "12,25", "1.000.000,0"], [1234.5, 12.25, 1e6]),
+        (["$1,200", "$80", "$3,000,000.50"], [1200, 80, 3000000.5]),
+        (["12 %", "7.5%", "?"], [12, 7.5, np.nan]),
+        (["€ 3,50", "4,25 €", "-€ 1,00"], [3.5, 4.25, -1]),
+        (["1 234", "5 678 901", "12"], [1234, 5678901, 12]),
+        (["1'234.5", "12"], [1234.5, 12]),
+    ],
+)
+def test_numbers(values, numbers):
+    role, X = one_column(values)
+    assert role == "number"
+    np.testing.assert_array_equal(X[:, 0], numbers)
+
+
+@pytest.mark.parametrize("word", sorted(MISSING_WORDS))
+def test_words_for_missing_values_in_either_reader(word):
+    """The list in the binding is the same; a category has them, too."""
+    _, X = one_column(["1", "2", word.upper(), "4"])
+    np.testing.assert_array_equal(X[:, 0], [1, 2, np.nan, 4])
+    stream = inferred("a,y\n" + "red,0\nblue,1\n" * 20 + f"{word},1\n")
+    assert list(stream.encoding.features[0].categories) == [] and stream.encoding.features[0].places == 2
+    assert gather(stream.blocks()).X[-1, :2].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["True", "False", "NA", "true"], [1, 0, np.nan, 1]),
+        (["yes", "no", "", "No"], [1, 0, np.nan, 0]),
+        (["t", "f", "f"], [1, 0, 0]),
+    ],
+)
+def test_booleans(values, expected):
+    role, X = one_column(values)
+    assert role == "boolean"
+    np.testing.assert_array_equal(X[:, 0], expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "days", "width"),
+    [
+        (["2024-01-31", "1970-01-02"], [19753, 1], 5),
+        (["2024-01-31T12:00:00", "1970-01-02 00:00"], [19753.5, 1], 7),
+        (["31/01/2024", "2/1/1970"], [19753, 1], 5),
+        (["01/31/2024", "1/2/1970"], [19753, 1], 5),
+        (["31.01.2024 06:00", "02.01.1970 00:00"], [19753.25, 1], 7),
+        (["31 Jan 2024", "02 Jan 1970"], [19753, 1], 5),
+        (["Jan-2024", "Jan-1970"], [19723, 0], 3),
+        (["20240131", "19700102", "20240131", "19700102", "19700102"], [19753, 1, 19753, 1, 1], 5),
+    ],
+)
+def test_dates_are_numbers_and_places_on_circles(values, days, width):
+    role, X = one_column(values)
+    assert (role, X.shape[1]) == ("date", width)
+    np.testing.assert_array_equal(X[:, 0], days)
+    np.testing.assert_allclose(X[:, 1] ** 2 + X[:, 2] ** 2, 1)
+    week = 2 * np.pi * np.array(days) / 7
+    if width > 3:
+        np.testing.assert_allclose(X[:, 3], np.sin(week), atol=1e-9)
+
+
+def test_times_of_the_day():
+    role, X = one_column(["00:00", "06:00", "18:00"])
+    assert role == "date"
+    np.testing.assert_allclose(X, [[0, 1], [1, 0], [-1, 0]], atol=1e-12)
+
+
+def test_an_ambiguous_date_is_told_and_can_be_decided():
+    text = "when,y\n" + "01/02/2020,0\n03/04/2020,1\n"
+    stream = inferred(text)
+    assert "--date when=%m/%d/%Y" in stream.inferred.columns[0].encoded
+    other = inferred(text, date=["when=%m/%d/%Y"])
+    assert gather(other.blocks()).X[0, 0] == 18263 and gather(stream.blocks()).X[0, 0] == 18293
+
+
+def test_ids_text_and_constants_are_left_out():
+    lines = [f"{k + 1},K{k:04},{k},A few words about {k},EUR,,{k % 3},00{k % 4}1,{k % 2}" for k in range(60)]
+    stream = inferred("row,key,user_id,note,unit,none,z,zip,y\n" + "\n".join(lines) + "\n")
+    found = {column.name: (column.role, column.encoded.split(":")[0]) for column in stream.inferred.columns}
+    assert found == {
+        "row": ("left out", "id"), "key": ("left out", "id"), "user_id": ("left out", "id"),
+        "note": ("left out", "text"), "unit": ("left out", "constant"), "none": ("left out", "empty"),
+        "z": ("number", "as it is"), "zip": ("category", "4 levels in 4 columns (codes with leading zeros)"),
+        "y": ("label", "2 different values"),
+    }  # fmt: skip
+    assert stream.n_features == 5
+    kept = inferred("row,key,user_id,note,unit,none,z,zip,y\n" + "\n".join(lines) + "\n",
+                    categorical=["key"], numeric=["user_id"], drop=["z"])  # fmt: skip
+    assert roles(kept)["key"] == "category" and roles(kept)["user_id"] == "number" and roles(kept)["z"] == "left out"
+
+
+def test_categories_have_the_places_they_need():
+    levels = [f"level{k % 7}" for k in range(2000)] + [f"name{k}" for k in range(100)] * 20
+    text = "a,b,y\n" + "".join(
+        f"{a},{b},{k % 2}\n" for k, (a, b) in enumerate(zip(levels[:2000], levels[2000:], strict=True))
+    )
+    stream = inferred(text)
+    first, second = stream.encoding.features
+    assert (first.places, first.spare) == (7, 0)
+    assert (second.places, second.spare) == (32, 16)  # the first 32 levels, and hashing beyond
+    assert gather(stream.blocks()).X.sum() == 2 * 2000
+    assert stream.encoding.hashed == {"a": 0, "b": 68 * 20}
+
+
+def test_all_categories_together_are_bounded():
+    head = ",".join([f"c{k}" for k in range(200)] + ["y"])
+    rows = [",".join([f"v{(k * 7 + j) % 40}" for j in range(200)] + [str(k % 2)]) for k in range(120)]
+    assert inferred(head + "\n" + "\n".join(rows) + "\n").n_features <= 1024
+    wide = inferred(head + "\n" + "\n".join(rows) + "\n", max_categories=40)
+    assert wide.n_features == 200 * 40
+
+
+def test_a_flag_where_values_are_missing():
+    lines = [f"{'' if k % 10 == 0 else k % 7},{k % 5},{'' if k % 4 == 0 else 'red'},{k % 2}" for k in range(200)]
+    text = "a,b,c,y\n" + "\n".join(lines) + "\n"
+    stream = inferred(text)
+    assert stream.feature_names == ["a", "a is missing", "b", "c#1", "c is missing"]
+    X = gather(stream.blocks()).X
+    assert np.isnan(X[0, 0]) and X[0, 1:].tolist() == [1, 0, 0, 1]
+    filled = gather(inferred(text, missing="mean").blocks()).X
+    assert not np.isnan(filled).any()
+    np.testing.assert_array_equal(filled[:, 1:], X[:, 1:])
+    assert filled[10, 0] == np.nanmean(X[:10, 0])
+
+
+def test_some_typos_do_not_make_a_number_a_category():
+    lines = [f"{k % 9},{k % 2}" for k in range(500)]
+    lines[300] = "3x,0"
+    stream = inferred("a,y\n" + "\n".join(lines) + "\n")
+    assert roles(stream)["a"] == "number" and "'3x'" in stream.inferred.columns[0].encoded
+    assert len(gather(stream.blocks())) == 499
+    assert str(stream.skipped.reports[0]).startswith("a file object, line 302, column 1 (a): expected a finite number")
+
+
+# ---- how a file is written ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+def test_delimiters(delimiter, format):
+    text = (
+        delimiter.join(["a", "b", "y"]) + "\n" + "".join(f"{k}{delimiter}{k % 3}{delimiter}{k % 2}\n" for k in range(9))
+    )
+    stream = inferred(text, format=format)
+    assert stream.n_features == 2 and stream.dialect["delimiter"] == delimiter
+
+
+def test_headers():
+    rows = "".join(f"{k % 4},red,{k % 2}\n" for k in range(30))
+    assert roles(inferred("2019,b,y\n" + rows.replace("red", "7"), label=-1)).keys() == {"2019", "b", "y"}
+    assert len(gather(inferred(rows, label=-1).blocks())) == 30
+    words = "".join(f"{'pq'[k % 2]},{'xyz'[k % 3]},{'ab'[k % 2]}\n" for k in range(30))
+    assert len(gather(inferred(words, label=-1).blocks())) == 30  # its first line is one like the others
+    assert inferred("a,a,y\n" + rows).inferred.columns[1].name == "a (2)"
+    by_r = inferred('"a" "y"\n"1" 5 0\n"2" 6 1\n"3" 6 1\n', delimiter=" ")
+    assert roles(by_r) == {"column1": "left out", "a": "number", "y": "label"}
+
+
+def test_text_that_is_not_utf8():
+    for code in ("utf-8", "utf-8-sig", "latin-1", "cp1252"):
+        stream = inferred("Größe,Straße,y\n1,Ä,0\n2,Ö,1\n3,Ä,1\n".encode(code))
+        gather(stream.blocks())
+        assert list(roles(stream)) == ["Größe", "Straße", "y"]
+        assert list(stream.encoding.features[1].categories) == ["Ä", "Ö"]
+    with pytest.raises(StreamError, match="UTF-16: save the table as UTF-8"):
+        inferred("a,y\n1,2\n".encode("utf-16"))
+
+
+def test_what_is_compressed(tmp_path):
+    text = tables.titanic(rows=50)
+    wanted = gather(inferred(text, label="Survived").blocks()).X
+    (tmp_path / "a.csv.zst").write_bytes(pa.compress(text, codec="zstd", asbytes=True))
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(text))
+    with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
+        archive.writestr("folder/titanic.csv", text)
+        archive.writestr("__MACOSX/folder/._titanic.csv", b"x")
+    for name in ("a.csv.zst", "b.csv.gz", "c.zip"):
+        stream = open_stream(tmp_path / name, strict=False, label="Survived")
+        np.testing.assert_array_equal(gather(stream.blocks()).X, wanted)
+        assert stream.format == "csv" and stream.consumed <= stream.size == (tmp_path / name).stat().st_size
+    with zipfile.ZipFile(tmp_path / "c.zip", "a") as archive:
+        archive.writestr("other.csv", text)
+    with pytest.raises(StreamError, match=r"expected one file in the archive, found 2: folder/titanic.csv, other.csv"):
+        open_stream(tmp_path / "c.zip", strict=False)
+    (tmp_path / "cut.zip").write_bytes((tmp_path / "c.zip").read_bytes()[:200])
+    with pytest.raises(StreamError, match=r"a \.zip archive that can be read"):
+        open_stream(tmp_path / "cut.zip", strict=False)
+    (tmp_path / "cut.csv.zst").write_bytes((tmp_path / "a.csv.zst").read_bytes()[:300])
+    with pytest.raises(StreamError, match="compressed data that is whole"):
+        gather(open_stream(tmp_path / "cut.csv.zst", strict=False, label="Survived").blocks())
+
+
+# ---- other formats --------------------------------------------------------------------------------------------------
+
+ROWS = [
+    {"user": {"age": 20 + k % 30, "home": {"town": "AB"[k % 2]}}, "ok": k % 3 == 0, "tags": ["x"], "y": k % 2}
+    for k in range(40)
+]
+
+
+@pytest.mark.parametrize("form", ["lines", "array", "indented"])
+def test_nested_json(form):
+    text = (
+        "\n".join(map(json.dumps, ROWS))
+        if form == "lines"
+        else json.dumps(ROWS, indent=2 if form == "indented" else None)
+    )
+    stream = inferred(text, format=None)
+    assert roles(stream) == {
+        "user.age": "number", "user.home.town": "category", "ok": "number", "tags": "left out", "y": "label",
+    }  # fmt: skip
+    X = gather(stream.blocks()).X
+    assert X.shape == (40, 4) and X[1].tolist() == [21, 0, 1, 0]
+
+
+def test_an_array_is_read_in_pieces_and_its_end_is_told(monkeypatch):
+    text = json.dumps(ROWS, indent=1)
+    monkeypatch.setattr("pocketkernel.stream.files.CHUNK", 100)
+    assert len(gather(inferred(text, format="jsonl").blocks())) == 40
+    cut = text[: text.rindex("age")]
+    stream = inferred(cut, format="jsonl")
+    assert len(gather(stream.blocks())) == 39
+    line = cut[: cut.rindex("\n {") + 1].count("\n") + 1
+    assert [report.line for report in stream.skipped.reports] == [line]
+    with pytest.raises(StreamError, match="JSON"):
+        gather(inferred(cut, format="jsonl", on_error="raise").blocks())
+
+
+def test_parquet_types(tmp_path):
+    times = np.array(["2024-01-31T06:00", "1970-01-02T00:00"] * 20, "datetime64[ms]")
+    table = pa.table(
+        {
+            "when": pa.array(times).cast(pa.timestamp("us", "UTC")), "day": pa.array(times.astype("datetime64[D]")),
+            "ok": [True, False] * 20, "kind": pa.array(["a", "b"] * 20).dictionary_encode(),
+            "list": [[1], [2]] * 20, "x": [1.5, None] * 20, "y": [0, 1] * 20,
+        }
+    )  # fmt: skip
+    parquet.write_table(table, tmp_path / "a.parquet")
+    stream = open_stream(tmp_path / "a.parquet", strict=False)
+    assert roles(stream) == {
+        "when": "date", "day": "date", "ok": "number", "kind": "category", "list": "left out", "x": "number",
+        "y": "label",
+    }  # fmt: skip
+    X = gather(stream.blocks()).X
+    assert X[:, 0].tolist()[:2] == [19753.25, 1] and X[:2, 7].tolist() == [19753, 1]
+    with pa.ipc.new_stream(tmp_path / "a.arrows", table.schema) as writer:
+        writer.write_table(table, max_chunksize=7)
+    with open(tmp_path / "a.arrows", "rb") as file:
+        np.testing.assert_array_equal(gather(open_stream(file, strict=False).blocks()).X, X)
+
+
+# ---- labels ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_label_that_is_not_given_is_asked_for():
+    text = tables.titanic(rows=40)
+    with pytest.raises(ValueError, match=r"It could be 'Survived' \(values: [01], [01]\): give label=Survived, or"):
+        inferred(text, label=None)
+    with pytest.raises(ValueError, match="It could be 'species'"):
+        inferred(tables.penguins(rows=60), label=None)
+
+
+def test_classes_are_the_labels_of_the_first_rows():
+    stream = inferred("a,y\n" + "".join(f"{k % 5},{k % 40}\n" for k in range(400)))
+    stream.adopt_classes()
+    assert stream.classes == list(range(40))
+    stream = inferred("a,y\n" + "".join(f"{k % 5},{k / 7:.3f}\n" for k in range(400)))
+    with pytest.raises(ValueError, match=r"the label 'y' has 400 different values .* task=regression"):
+        stream.adopt_classes()
+
+
+def test_late_rows_that_cannot_be_used_are_left_out_and_told():
+    lines = [f"{k % 9},c{k % 3},{k % 2}" for k in range(12_000)]
+    lines[11_000:11_005] = ["word,c1,0", "1,c1", "1,c1,maybe", '1,"c1,0', "1,c1,7"]
+    stream = inferred("a,b,y\n" + "\n".join(lines) + "\n")
+    stream.adopt_classes()
+    assert len(gather(stream.blocks())) == 11_995
+    assert [report.line for report in stream.skipped.reports] == [11_002, 11_003, 11_004, 11_005, 11_006]
+    words = [str(report) for report in stream.skipped.reports]
+    assert "(a): expected a finite number, found 'word' (if the column has categories" in words[0]
+    assert "expected 3 fields, found 2" in words[1] and "column 'y': expected one of the classes 0, 1" in words[4]
+    with pytest.raises(StreamError, match="line 11002"):
+        gather(inferred("a,b,y\n" + "\n".join(lines) + "\n", on_error="raise").blocks())
+
+
+# ---- the same again -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("make", "label"), [
+    (tables.titanic, "Survived"), (tables.penguins, "species"), (tables.diamonds, "cut"), (tables.loans, "Status"),
+])  # fmt: skip
+def test_an_encoding_gives_the_same_rows_again(make, label):
+    text = make(300)
+    stream = inferred(text, label=label)
+    whole = gather(stream.blocks())
+    kept = json.loads(json.dumps(stream.encoding.to_dict()))
+    again = open_stream(io.BytesIO(text), format="csv", encoding=kept)
+    np.testing.assert_array_equal(gather(again.blocks()).X, whole.X)
+    assert again.encoding.to_dict() == kept
+    assert Encoding.from_dict(kept).feature_names == stream.feature_names
+    for block in (1, 7):
+        np.testing.assert_array_equal(gather(inferred(text, label=label, block=block).blocks()).X, whole.X)
+
+
+def test_what_the_four_tables_become():
+    assert roles(inferred(tables.titanic(), label="Survived")) == {
+        "PassengerId": "left out", "Survived": "label", "Pclass": "number", "Name": "left out", "Sex": "category",
+        "Age": "number", "SibSp": "number", "Ticket": "left out", "Fare": "number", "Cabin": "left out",
+        "Embarked": "category",
+    }  # fmt: skip
+    assert roles(inferred(tables.penguins(), label="species")) == {
+        "column1": "left out", "species": "label", "island": "category", "bill_length_mm": "number",
+        "bill_depth_mm": "number", "flipper_length_mm": "number", "body_mass_g": "number", "sex": "category",
+        "year": "number",
+    }  # fmt: skip
+    stream = inferred(tables.diamonds(), label="cut")
+    assert roles(stream)["column1"] == "left out"
+    assert stream.n_features == 7 + 7 + 8
+    assert roles(inferred(tables.loans(), label="Status")) == {
+        "Vertrag": "left out", "Datum": "date", "Betrag": "number", "Zinssatz": "number", "Einkommen": "number",
+        "Verwendungszweck": "category", "Eigentümer": "boolean", "Währung": "left out", "Status": "label",
+    }  # fmt: skip
