@@ -1,5 +1,7 @@
 # make run     set up a local environment and stream the embedded data sets through PocketClassifier
 # make test    all tests, Python and C++
+# make test-everywhere   the same bits on other machines, in emulators; writes docs/everywhere.md. QUICK=1 takes less time
+# make web     web/dist: the core as WebAssembly for npm, and the playground
 # make lint    ruff, mypy and clang-format
 # make wheel   a wheel for every Python from 3.12 on, repaired, and tried where there is no compiler
 # make bench   what a round costs, against a bare pass and against peers, and through each API
@@ -13,7 +15,7 @@ SOURCES := $(shell find src core bindings -name '*.py' -o -name '*.pyi' -o -name
                    -o -name '*.html' -o -name '*.css' -o -name '*.csv') \
            CMakeLists.txt pyproject.toml README.md
 
-.PHONY: run test test-python test-cpp lint wheel bench clean
+.PHONY: run test test-python test-cpp test-everywhere web lint wheel bench clean
 
 run: $(VENV)/installed
 	$(BIN)/python -m pocketkernel demo
@@ -26,11 +28,18 @@ test-python: $(VENV)/tools-test
 test-cpp:
 	$(MAKE) -C tests/cpp -j2
 
+# Cross compilers and emulators are Debian's; .ci/run names the packages. What is missing is left out, by name.
+test-everywhere: $(VENV)/tools-test
+	$(BIN)/python tests/everywhere/run.py $(if $(QUICK),--quick,--table docs/everywhere.md) $(TARGETS)
+
+web: $(VENV)/tools-web
+	$(BIN)/python web/build.py
+
 lint: $(VENV)/tools-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(shell find core bindings tests src -name '*.?pp')
+	$(BIN)/clang-format --dry-run --Werror $(shell find core bindings tests src web -name '*.?pp')
 
 wheel:
 	rm -rf dist
@@ -50,7 +59,7 @@ bench: $(VENV)/tools-bench
 	$(BIN)/python benchmarks/apis.py
 
 clean:
-	rm -rf $(VENV) dist tests/cpp/build
+	rm -rf $(VENV) dist tests/cpp/build tests/everywhere/build web/dist
 
 $(VENV)/created:
 	$(PYTHON) -m venv $(VENV)

@@ -753,7 +753,8 @@ class PyFleet : public PyLearner {
         : PyLearner(table_of(level, doubles), learner, settings, true),
           table_(table_of(level, doubles)),
           learner_(learner) {
-        slots_.bytes = engine_->state_bytes() - sizeof(pk::StateHeader);
+        state_bytes_ = engine_->state_bytes() - sizeof(pk::StateHeader);
+        slots_.bytes = state_bytes_ + pk::pack_bytes;  // a state, and what it had done when it began
         while (slots_.bytes << (slots_.slab_bits + 1) <= slab_bytes) ++slots_.slab_bits;
         engines_.push_back(engine_);
     }
@@ -776,8 +777,10 @@ class PyFleet : public PyLearner {
     // Makes models in slots copies of the one in slot `origin`, or new ones if that is negative.
     void begin(const std::vector<std::size_t>& slots, std::int64_t origin) {
         const Guard guard(*this, changing);
-        const unsigned char* state = origin < 0 ? engine_->newborn() : slots_.state(known(to_slot(origin)));
-        for (const std::size_t slot : slots) std::memmove(slots_.state(known(slot)), state, slots_.bytes);
+        if (origin >= 0) engine_->attach(slots_.state(known(to_slot(origin))));
+        const Done done = origin < 0 ? Done() : Done(engine_->tally());
+        const unsigned char* state = origin < 0 ? engine_->newborn() : slots_.state(to_slot(origin));
+        for (const std::size_t slot : slots) begin_as(slots_.state(known(slot)), state, done);
     }
 
     // Learns row r in slot slots[r]. With a base, the model in that slot first learns every row as well, and rows of
@@ -817,9 +820,11 @@ class PyFleet : public PyLearner {
     }
     int load_slot(std::size_t slot, const nb::bytes& bytes) {
         attach(slot);
-        return load(bytes);
+        const int status = load(bytes);
+        if (status == 0) begin_as(slots_.state(slot), slots_.state(slot), Done());
+        return status;
     }
-    // The states in slots, one after the other, without headers; and back. A state that is not possible is refused, and
+    // The contents of slots, one after the other; and back. A state that is not possible is refused, and
     // its model begins anew.
     void read(nb::handle slots, nb::handle out) {
         const std::vector<std::size_t> all = copied(slots);
@@ -841,13 +846,13 @@ class PyFleet : public PyLearner {
             unsigned char* state = slots_.state(all[n]);
             std::memcpy(state, from.data<const unsigned char>() + n * slots_.bytes, slots_.bytes);
             engine_->attach(state);
-            if (engine_->valid()) continue;
-            std::memcpy(state, engine_->newborn(), slots_.bytes);
+            if (engine_->valid() && done_before(state).possible(engine_->tally())) continue;
+            begin_as(state, engine_->newborn(), Done());
             good = false;
         }
         return good;
     }
-    // Rounds, mistakes and cumulative loss of the models in slots, one row each.
+    // Rounds, mistakes and cumulative loss of the models in slots since they began, one row each.
     void tallies(nb::handle slots, nb::handle out) {
         const std::vector<std::size_t> all = copied(slots);
         const View to(out, true);
@@ -856,16 +861,42 @@ class PyFleet : public PyLearner {
         const Guard guard(*this, reading);
         for (std::size_t n = 0; n < all.size(); ++n) {
             engine_->attach(slots_.state(all[n]));
-            const pk::Tally& tally = engine_->tally();
+            const Done now(engine_->tally()), before = done_before(slots_.state(all[n]));
             double* row = to.data<double>() + 3 * n;
-            row[0] = static_cast<double>(tally.rounds);
-            row[1] = static_cast<double>(tally.mistakes);
-            row[2] = tally.loss;
+            row[0] = now.rounds - before.rounds;
+            row[1] = now.mistakes - before.mistakes;
+            row[2] = now.loss - before.loss;
         }
     }
 
   private:
     static constexpr std::size_t slab_bytes = std::size_t(1) << 25, rows_of_slice = 4096;
+
+    // What a model had done when it began as a copy of another; kept behind its state.
+    struct Done {
+        double rounds = 0.0, mistakes = 0.0, loss = 0.0;
+
+        Done() = default;
+        explicit Done(const pk::Tally& tally)
+            : rounds(static_cast<double>(tally.rounds)),
+              mistakes(static_cast<double>(tally.mistakes)),
+              loss(tally.loss) {}
+        bool possible(const pk::Tally& now) const {
+            return rounds >= 0.0 && rounds <= static_cast<double>(now.rounds) && mistakes >= 0.0 &&
+                   mistakes <= static_cast<double>(now.mistakes) && loss >= 0.0 && loss <= now.loss;
+        }
+    };
+    static_assert(sizeof(Done) <= pk::pack_bytes);
+    Done done_before(const unsigned char* slot) const {
+        Done done;
+        std::memcpy(&done, slot + state_bytes_, sizeof done);
+        return done;
+    }
+    void begin_as(unsigned char* slot, const unsigned char* state, const Done& done) const {
+        if (slot != state) std::memcpy(slot, state, state_bytes_);
+        std::memset(slot + state_bytes_, 0, pk::pack_bytes);
+        std::memcpy(slot + state_bytes_, &done, sizeof done);
+    }
 
     std::size_t known(std::size_t slot) const {
         if (slot >= capacity()) throw nb::index_error("no such slot");
@@ -919,7 +950,7 @@ class PyFleet : public PyLearner {
                     unsigned char* base, double* aside) {
         engine_->attach(base);
         for (std::size_t first = 0, end = 0; first < rows.count; first = end) {
-            if (births[first]) std::memcpy(slots_.state(slots[first]), base, slots_.bytes);
+            if (births[first]) begin_as(slots_.state(slots[first]), base, Done(engine_->tally()));
             for (end = first + 1; end < rows.count && !births[end];) ++end;
             engine_->learn(part(rows, first, end - first), from(lessons, first), aside);
         }
@@ -980,6 +1011,7 @@ class PyFleet : public PyLearner {
 
     const Table& table_;
     std::string learner_;
+    std::size_t state_bytes_ = 0;
     Slots slots_;
     std::vector<Block> slabs_, blocks_;
     std::vector<unsigned char*> starts_;

@@ -37,6 +37,7 @@ CASES = {
             *("--missing", "mean", "--categorical", "colour", "--scale", "minmax"),
         ],
     ),
+    "missing": ("rows.csv", ["--memory", "64KiB", "--label", "kind"]),
     "numbers": ("numbers.csv", ["--memory", "16KiB", "--label", "price"]),
 }
 

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -297,3 +298,25 @@ def test_command_line(tmp_path, capsys):
     assert main(["device", str(tmp_path / "model.pk"), "--out", str(project), "--target", "host"]) == 0
     assert f"make -C {project} run" in capsys.readouterr().out.replace("\n", " ")
     assert "learned 2000 rows" in run(project, "host")
+
+
+@needs_chip
+def test_the_motion_example(tmp_path):
+    """It learns on the board what it did not know, and brings it back."""
+    source = Path(__file__).parents[1] / "devices" / "motion"
+    if not source.is_dir():
+        pytest.skip("needs the folder devices of the repository")
+    folder = tmp_path / "motion"
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns("build", "__pycache__"))
+
+    def run_python(name):
+        done = subprocess.run([sys.executable, name], cwd=folder, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run_python("train.py")
+    printed = run(folder / "build" / "project", "cortex-m4")
+    mistakes = [int(number) for number in re.findall(r"last 100: (\d+)", printed)]
+    assert len(mistakes) == 8 and mistakes[-1] < mistakes[0] / 2
+    left, back = (float(number) for number in re.findall(r"accuracy (\S+)", run_python("back.py")))
+    assert back > left + 0.05

@@ -1,6 +1,7 @@
 """A fleet is many separate models: the same bits, whatever the blocks, threads, evictions, crashes."""
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, PocketRegressor, Raker
+from pocketkernel.cli import main
 from pocketkernel.fleet import Fleet, FleetStoreError, FolderStore, _log
 
 LEARNERS = [
@@ -409,3 +411,55 @@ def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
         other = fleet_of()
         other.partial_fit(*stream)
         assert same(fleet, other)
+
+
+# ---- command line ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Keyed events as a file."""
+    keys, X, y = keyed(900)
+    rows = pd.DataFrame(X, columns=["a", "b", "c"]).assign(user=[f"u{key}" for key in keys], y=np.where(y, "yes", "no"))
+    rows.to_csv(tmp_path / "events.csv", index=False)
+    return tmp_path / "events.csv"
+
+
+def command(*tokens):
+    return main([str(token) for token in tokens])
+
+
+@pytest.mark.parametrize("more", [(), ("--base", "shared"), ("--max-keys", 5)], ids=str)
+def test_fleet_run(table, tmp_path, capsys, more):
+    given = ("fleet", "run", table, "--key", "user", "--label", "y", "--block", 100, "--sync-every", 100, *more)
+    assert command(*given, "--out", tmp_path / "whole", "--json") == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert whole["rows"] == 900
+    assert command(*given, "--out", tmp_path / "parts", "--rows", 450) == 0
+    assert command(*given, "--out", tmp_path / "parts", "--json") == 0  # goes on
+    one, other = Fleet.load(tmp_path / "whole"), Fleet.load(tmp_path / "parts")
+    with one, other:
+        assert one.clock == other.clock == 900
+        assert one.offset == other.offset
+        assert sorted(one) == sorted(other)
+        assert all(one[key].to_bytes() == other[key].to_bytes() for key in one)
+        tally = one.tally()
+        assert tally["rounds"].sum() == 900 or "--max-keys" in more
+        assert tally["mistakes"].sum() == whole["mistakes"] or "--max-keys" in more
+    assert (tmp_path / "whole" / "report.html").read_text().count("Mistakes by the age of a key") >= 1
+    capsys.readouterr()
+    assert command("fleet", "inspect", tmp_path / "whole", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["mistakes"] == whole["mistakes"]
+    assert command("fleet", "predict", tmp_path / "whole", table) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "key,label,score"
+    assert len(lines) == 901
+
+
+def test_fleet_run_refuses(table, tmp_path, capsys):
+    assert command("fleet", "run", table, "--key", "nobody", "--label", "y", "--out", tmp_path / "f") == 2
+    assert "'nobody' is not a column" in capsys.readouterr().err
+    assert command("fleet", "predict", tmp_path, table) != 0
+    assert "pipeline.pk" in capsys.readouterr().err
+    assert command("fleet", "inspect", table) == 1
+    assert "not an exported fleet" in capsys.readouterr().err

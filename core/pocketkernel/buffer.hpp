@@ -60,7 +60,7 @@ class Buffer {
 
     void append(const Query<T>& q) {
         const std::size_t j = size();
-        if (q.sparse) {
+        if (parts::sparse_rows && q.sparse) {
             for (std::size_t n = 0; n < q.nonzeros; ++n)
                 put(cell(j, static_cast<std::size_t>(q.columns[n])), q.values[n]);
         } else {
@@ -76,7 +76,7 @@ class Buffer {
         const std::size_t n = size();
         for (std::size_t j = first; j < n; ++j) {
             const std::size_t from = j + count;
-            if (format_)
+            if (parts::halves && format_)
                 move_row(halves_, from, j);
             else
                 move_row(values_, from, j);
@@ -98,10 +98,13 @@ class Buffer {
     template <class Visit>
     void for_each_tile(const MetricSet& wanted, const Query<T>& q, std::size_t rows, Visit&& visit) const {
         // Five tiles at a time hide the latency of the arithmetic and still fit the registers. Each group size adds
-        // code, so only three exist; the remainder takes at most two steps more than with all sizes.
+        // code, so only three exist; the remainder takes at most two steps more than with all sizes. Without vector
+        // registers there is nothing to hide.
         std::size_t tile = 0;
-        visit_tiles<5>(wanted, q, rows, tile, visit);
-        visit_tiles<2>(wanted, q, rows, tile, visit);
+        if constexpr (POCKETKERNEL_REGISTER_BYTES > 0) {
+            visit_tiles<5>(wanted, q, rows, tile, visit);
+            visit_tiles<2>(wanted, q, rows, tile, visit);
+        }
         visit_tiles<1>(wanted, q, rows, tile, visit);
     }
 
@@ -122,9 +125,11 @@ class Buffer {
     std::size_t cell(std::size_t row, std::size_t column) const {
         return ((row / W) * features_ + column) * W + row % W;
     }
-    T get(std::size_t at) const { return format_ ? static_cast<T>(format_.decode(halves_[at])) : values_[at]; }
+    T get(std::size_t at) const {
+        return parts::halves && format_ ? static_cast<T>(format_.decode(halves_[at])) : values_[at];
+    }
     void put(std::size_t at, T value) {
-        if (format_)
+        if (parts::halves && format_)
             halves_[at] = format_.encode(static_cast<float>(value));
         else
             values_[at] = value;
@@ -148,7 +153,7 @@ class Buffer {
     POCKETKERNEL_INLINE Metrics<T, G> measure(const MetricSet& wanted, const Query<T>& q, std::size_t rows,
                                               std::size_t tile) const {
         Metrics<T, G> m;
-        if constexpr (std::is_same<T, float>::value) {
+        if constexpr (std::is_same<T, float>::value && parts::halves) {
             if (format_)
                 measure_cells(HalfCells{halves_, format_}, wanted, q, tile, m);
             else
@@ -158,7 +163,7 @@ class Buffer {
         }
         m.rows = rows - tile * W < G * W ? rows - tile * W : G * W;
         for (Metric metric : {Metric::squared_distance, Metric::l1_distance, Metric::cosine}) {
-            if (!wanted[metric]) continue;
+            if (!is_used(metric) || !wanted[metric]) continue;
             const T nothing = metric == Metric::cosine ? T(0) : std::numeric_limits<T>::infinity();
             if (m.rows < G * W) fill_from(m.rows - (G - 1) * W, nothing, at<G>(m, metric)[G - 1]);
             m.least[static_cast<std::size_t>(metric)] = smallest(at<G>(m, metric));
@@ -169,13 +174,16 @@ class Buffer {
     template <class Cells, std::size_t G>
     POCKETKERNEL_INLINE void measure_cells(const Cells& cells, const MetricSet& wanted, const Query<T>& q,
                                            std::size_t tile, Metrics<T, G>& m) const {
-        if (q.sparse) {
+        if (parts::sparse_rows && q.sparse) {
             if (wanted[Metric::squared_distance] || wanted[Metric::cosine]) sparse_products(cells, wanted, q, tile, m);
             if (wanted[Metric::l1_distance]) sparse_l1(cells, q, tile, at<G>(m, Metric::l1_distance));
         } else {
-            if (wanted[Metric::squared_distance]) dense_squares(cells, q, tile, at<G>(m, Metric::squared_distance));
-            if (wanted[Metric::l1_distance]) dense_l1(cells, q, tile, at<G>(m, Metric::l1_distance));
-            if (wanted[Metric::cosine]) dense_cosine(cells, q, tile, at<G>(m, Metric::cosine));
+            if (is_used(Metric::squared_distance) && wanted[Metric::squared_distance])
+                dense_squares(cells, q, tile, at<G>(m, Metric::squared_distance));
+            if (is_used(Metric::l1_distance) && wanted[Metric::l1_distance])
+                dense_l1(cells, q, tile, at<G>(m, Metric::l1_distance));
+            if (is_used(Metric::cosine) && wanted[Metric::cosine])
+                dense_cosine(cells, q, tile, at<G>(m, Metric::cosine));
         }
     }
 
@@ -203,8 +211,13 @@ class Buffer {
         for (std::size_t k = 0; k < features_; ++k) {
             const Pack<T> x(q.dense[k]);
             for (std::size_t g = 0; g < G; ++g) {
-                const Pack<T> difference = x - column(cells, tile + g, k);
-                total[g] += difference * difference;
+                const Pack<T> stored = column(cells, tile + g, k);
+                lanewise(
+                    [](auto& sum, const auto& u, const auto& v) POCKETKERNEL_FLAT {
+                        const auto difference = u - v;
+                        sum = sum + difference * difference;
+                    },
+                    total[g], x, stored);
             }
         }
         for (std::size_t g = 0; g < G; ++g) out[g] = total[g];

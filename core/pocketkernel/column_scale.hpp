@@ -64,14 +64,14 @@ class ColumnScale {
     // to the z of a row of zeros. Each of the caller's numbers is read once.
     template <class U>
     Query<T> read(const Row<U>& row, QueryScratch<T>& scratch) const {
-        return zero_ ? for_each_batch(row, scratch, [](const Batch&) {})
-                     : for_each_tile(row, scratch, [](std::size_t, const double*) {});
+        return parts::sparse_rows && zero_ ? for_each_batch(row, scratch, [](const Batch&) {})
+                                           : for_each_tile(row, scratch, [](std::size_t, const double*) {});
     }
     // The same, and takes the row into the running figures. It is row number `rounds`, from 1 on.
     template <class U>
     Query<T> learn(const Row<U>& row, QueryScratch<T>& scratch, std::uint64_t rounds) {
         const auto now = static_cast<std::uint32_t>(rounds);
-        if (!zero_)
+        if (!parts::sparse_rows || !zero_)
             return for_each_tile(row, scratch, [&](std::size_t begin, const double* x) {
                 if (observe(cells_at(begin), x)) restart_some(begin, x);
             });
@@ -98,7 +98,7 @@ class ColumnScale {
         if (rounds < pace_->next) return false;
         pace_->next = rounds + 1 + static_cast<std::uint64_t>(smaller(static_cast<double>(rounds), window)) / 16;
         pace_->square = pace_->running_square;
-        for (std::size_t k = 0; zero_ && k < columns_; ++k) {
+        for (std::size_t k = 0; parts::sparse_rows && zero_ && k < columns_; ++k) {
             make_up(k, static_cast<std::uint32_t>(rounds));
             refresh_column(k);
         }
@@ -107,7 +107,7 @@ class ColumnScale {
     // Between refreshes: calls f(k, change of zero_k) for columns whose z has moved by more than a quarter.
     template <class F>
     void refresh_moved(F&& f) {
-        if (!moved_) return;
+        if (!parts::sparse_rows || !moved_) return;
         moved_ = false;
         for (std::size_t k = 0; k < columns_; ++k) {
             if (!has_moved(k)) continue;
@@ -127,7 +127,7 @@ class ColumnScale {
             good = good && within(mean_[k], -value_limit, value_limit) && size(deviation()[k]) && size(usual()[k]) &&
                    size(absolute(last()[k])) && within(n, 0.0, window) && within(unlike, -most_unlike, most_unlike) &&
                    within(beyond()[k], 0.0, most_beyond);
-            if (zero_)
+            if (parts::sparse_rows && zero_)
                 good = good && within(centre_[k], -value_limit, value_limit) && size(spread_[k]) &&
                        within(zero_[k], -farthest, farthest) && static_cast<std::uint32_t>(rounds) - rows_[k] <= 65536;
         }
@@ -182,7 +182,7 @@ class ColumnScale {
         for (std::size_t begin = 0; begin < columns_; begin += lanes_of<T>) {
             const std::size_t count = columns_ - begin < lanes_of<T> ? columns_ - begin : lanes_of<T>;
             alignas(pack_bytes) double x[lanes_of<T>] = {};
-            if (!row.columns)
+            if (!parts::sparse_rows || !row.columns)
                 for (std::size_t l = 0; l < count; ++l) x[l] = static_cast<double>(row.values[begin + l]);
             else
                 for (; next < row.nonzeros; ++next) {
@@ -251,13 +251,18 @@ class ColumnScale {
         const Wide<T> values = Wide<T>::load(x), centres = Wide<T>::load(centre),
                       spreads = widen(Pack<T>::load(spread));
         Wide<T> z;
-        for (std::size_t i = 0; i < Wide<T>::parts; ++i) z.p[i] = scaled(values.p[i], centres.p[i], spreads.p[i]);
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i)
+            lanewise([](auto& out, const auto& in, const auto& c, const auto& of)
+                         POCKETKERNEL_FLAT { out = scaled(in, c, of); },
+                     z.p[i], values.p[i], centres.p[i], spreads.p[i]);
         return narrow(z);
     }
     template <class V>
     static POCKETKERNEL_INLINE V scaled(const V& x, const V& centre, const V& spread) {
         const V zero(0.0), one(1.0);
         const auto varies = zero < spread;
+        if constexpr (std::is_same<V, double>::value)
+            if (!varies) return zero;
         const V v = (x - centre) / select(varies, spread, one);
         const V a = smaller(V(0.5) * absolute(v), V(1e15));
         const V z = V(2.0) * logarithm(a + square_root(a * a + one));
@@ -394,25 +399,44 @@ class ColumnScale {
     // Takes a tile of a row into the running figures. Answers whether a column of it may have to start again.
     bool observe(const Cells& cells, const double* x) {
         using P = Pack<T>;
-        const P zero(T(0)), one(T(1));
         Wide<T> given = Wide<T>::load(x), difference = Wide<T>::zero();
         const Wide<T> mean = Wide<T>::load(cells.mean);
         const P raw = narrow(given);
-        const Mask<T> known = raw == raw;
         for (std::size_t i = 0; i < Wide<T>::parts; ++i) {
             given.p[i] = select(given.p[i] == given.p[i], given.p[i], mean.p[i]);  // to compute with, not to keep
             difference.p[i] = given.p[i] - mean.p[i];
         }
         const P gap = narrow(difference), value = narrow(given);  // a value that rounds to 0 counts as 0
-        const P s = P::load(cells.deviation), h = P::load(cells.usual), e = P::load(cells.beyond);
+        P s = P::load(cells.deviation), h = P::load(cells.usual), e = P::load(cells.beyond);
+        P ages = P::load(cells.age), lasts = P::load(cells.last), away, calm;
+        lanewise([](auto&... figures) POCKETKERNEL_FLAT { follow(figures...); }, value, gap, raw, s, h, e, ages, lasts,
+                 away, calm);
+        s.store(cells.deviation);
+        h.store(cells.usual);
+        e.store(cells.beyond);
+        ages.store(cells.age);
+        lasts.store(cells.last);
+        const Wide<T> shift = widen(away);
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i)
+            (mean.p[i] + shift.p[i]).store(cells.mean + i * lanes_of<double>);
+        return !(smallest_lane(calm) > T(0));
+    }
+
+    // The figures of a column after a value, and what its mean changes by. A column may have to start again if `calm`
+    // is not positive. Missing values change nothing.
+    template <class P>
+    static POCKETKERNEL_INLINE void follow(const P& value, const P& gap, const P& raw, P& deviation, P& usual,
+                                           P& beyond, P& age, P& last, P& shift, P& calm) {
+        const P zero(T(0)), one(T(1)), s = deviation, h = usual, e = beyond;
+        const auto known = raw == raw;
         P n, unlike;
-        part(P::load(cells.age), n, unlike);
+        part(age, n, unlike);
         const P far = absolute(gap);
 
         // From an eighth to a 256th: first the median is to be found, then kept.
         const P rows = smaller(n + one, P(T(window))), rate = one / rows;
         const P step = larger(smaller(rate * P(T(16)), P(T(0.125))), P(T(1.0 / 256)));
-        const P jump = absolute(gap - P::load(cells.last));
+        const P jump = absolute(gap - last);
         const P turned = select(h == zero, jump, h + select(h < jump, h * step, zero - h * step));
         const P now = select(value == zero, h, select(jump == zero, h, turned));
         const P limit = larger(larger(now, h) * P(T(24)), s * P(T(4)));
@@ -429,19 +453,13 @@ class ColumnScale {
         // s^2 <- (1 - rate) (s^2 + rate away^2), in units of the larger one lest squares overflow.
         const P unit = larger(larger(s, absolute(away)), P(std::numeric_limits<T>::min()));
         const P a = s / unit, b = away / unit;
-        const auto keep = [&](const P& figure, T* in) { select(known, figure, P::load(in)).store(in); };
-        keep(unit * square_root((one - rate) * (a * a + rate * (b * b))), cells.deviation);
-        keep(now, cells.usual);
-        keep(gap, cells.last);
-        keep(evidence, cells.beyond);
-        keep(rows + count * P(T(1.0 / 256)), cells.age);
-        const Wide<T> shift = widen(away * rate);
-        for (std::size_t i = 0; i < Wide<T>::parts; ++i)
-            (mean.p[i] + shift.p[i]).store(cells.mean + i * lanes_of<double>);
-
-        const P calm =
-            smaller(smaller(P(T(most_beyond)) - evidence, P(T(most_unlike)) - absolute(count)), n - P(T(0.5)));
-        return !(smallest_lane(calm) > T(0));
+        deviation = select(known, unit * square_root((one - rate) * (a * a + rate * (b * b))), s);
+        usual = select(known, now, h);
+        last = select(known, gap, last);
+        beyond = select(known, evidence, e);
+        age = select(known, rows + count * P(T(1.0 / 256)), age);
+        shift = away * rate;
+        calm = smaller(smaller(P(T(most_beyond)) - evidence, P(T(most_unlike)) - absolute(count)), n - P(T(0.5)));
     }
     bool has_moved(std::size_t k) const {
         const T s = deviation()[k];

@@ -104,13 +104,13 @@ class FeaturePool {
 
     // Where the frequencies see a row of zeros, to be told whenever z changes its meaning.
     void refresh(const T* zero) {
-        for (std::size_t tile = 0; at_zero_ && tile < tiles_; ++tile)
+        for (std::size_t tile = 0; parts::sparse_rows && at_zero_ && tile < tiles_; ++tile)
             project_dense(tile, zero).store(at_zero_ + tile * W);
     }
 
     // The same after column k of that row alone has changed.
     void refresh_column(std::size_t k, T change) {
-        for (std::size_t tile = 0; at_zero_ && tile < tiles_; ++tile)
+        for (std::size_t tile = 0; parts::sparse_rows && at_zero_ && tile < tiles_; ++tile)
             (Pack<T>::load(at_zero_ + tile * W) +
              from_bytes<T>(frequencies_ + (tile * features_ + k) * W) * Pack<T>(change))
                 .store(at_zero_ + tile * W);
@@ -122,15 +122,15 @@ class FeaturePool {
     void evaluate(const Query<T>& z, InverseWidth&& inverse_width, Pack<T>* partial, bool keep_angles) const {
         for (std::size_t tile = 0; tile < tiles_; ++tile) {
             const std::size_t i = owner_[tile];
-            const Pack<T> projection = z.sparse ? project_sparse(tile, z) : project_dense(tile, z.dense);
+            const Pack<T> projection =
+                parts::sparse_rows && z.sparse ? project_sparse(tile, z) : project_dense(tile, z.dense);
             const Pack<T> angle = projection * Pack<T>(static_cast<T>(inverse_width(i) / per_unit));
             if (keep_angles) angle.store(angles_ + tile * W);
             const Wave wave(angle);
             for (std::size_t r = 0; r < functions_; ++r) {
                 const T* a = theta(tile, r);
-                partial[i * functions_ + r] += Pack<T>::load(a) * wave.of[0] + Pack<T>::load(a + W) * wave.of[1];
-                partial[(i + 1) * functions_ + r] +=
-                    Pack<T>::load(a + 2 * W) * wave.of[2] + Pack<T>::load(a + 3 * W) * wave.of[3];
+                add_waves(a, wave.of, partial[i * functions_ + r]);
+                add_waves(a + 2 * W, wave.of + 2, partial[(i + 1) * functions_ + r]);
             }
         }
     }
@@ -152,10 +152,17 @@ class FeaturePool {
             Pack<T> slope(T(0));
             for (std::size_t r = 0; r < functions_; ++r) {
                 const T* a = theta(tile, r);
-                const Pack<T> own(static_cast<T>(per_step * weight(i, r)));
-                const Pack<T> next(static_cast<T>(2.0 * per_step * weight(i + 1, r)));
-                slope += own * (Pack<T>::load(a + W) * wave.of[0] - Pack<T>::load(a) * wave.of[1]) +
-                         next * (Pack<T>::load(a + 3 * W) * wave.of[2] - Pack<T>::load(a + 2 * W) * wave.of[3]);
+                const auto own = static_cast<T>(per_step * weight(i, r));
+                const auto next = static_cast<T>(2.0 * per_step * weight(i + 1, r));
+                const Pack<T> theta[waves] = {Pack<T>::load(a), Pack<T>::load(a + W), Pack<T>::load(a + 2 * W),
+                                              Pack<T>::load(a + 3 * W)};
+                lanewise(
+                    [=](auto& s, const auto& t0, const auto& t1, const auto& t2, const auto& t3, const auto& c,
+                        const auto& s1, const auto& c2, const auto& s2) POCKETKERNEL_FLAT {
+                        using V = std::decay_t<decltype(s)>;
+                        s = s + (V(own) * (t1 * c - t0 * s1) + V(next) * (t3 * c2 - t2 * s2));
+                    },
+                    slope, theta[0], theta[1], theta[2], theta[3], wave.of[0], wave.of[1], wave.of[2], wave.of[3]);
             }
             slope.store(angles_ + tile * W);
             step_tile(tile, wave, steps);
@@ -170,7 +177,11 @@ class FeaturePool {
         for (std::size_t tile = 0; tile < tiles_; ++tile) {
             const Pack<T> slope = Pack<T>::load(angles_ + tile * W);
             const std::int8_t* w = frequencies_ + (tile * features_ + k) * W;
-            for (std::size_t n = 0; n < N; ++n) total[n] += slope * from_bytes<T>(w + n * W);
+            for (std::size_t n = 0; n < N; ++n) {
+                const Pack<T> frequency = from_bytes<T>(w + n * W);
+                lanewise([](auto& t, const auto& s, const auto& f) POCKETKERNEL_FLAT { t = t + s * f; }, total[n],
+                         slope, frequency);
+            }
         }
         for (std::size_t n = 0; n < N; ++n) out[n] = static_cast<T>(sum(total[n]));
     }
@@ -222,9 +233,14 @@ class FeaturePool {
         Pack<T> of[waves];
         explicit POCKETKERNEL_INLINE Wave(const Pack<T>& angle) {
             cosine_sine(angle, of[0], of[1]);
-            const Pack<T> twice = of[1] + of[1];
-            of[2] = Pack<T>(T(1)) - twice * of[1];
-            of[3] = twice * of[0];
+            lanewise(
+                [](const auto& c, const auto& s, auto& c2, auto& s2) POCKETKERNEL_FLAT {
+                    using V = std::decay_t<decltype(s)>;
+                    const V twice = s + s;
+                    c2 = V(T(1)) - twice * s;
+                    s2 = twice * c;
+                },
+                of[0], of[1], of[2], of[3]);
         }
     };
 
@@ -232,10 +248,21 @@ class FeaturePool {
         for (std::size_t r = 0; r < functions_; ++r) {
             T* a = theta(tile, r);
             for (std::size_t n = 0; n < waves; ++n) {
-                const Pack<T> down(static_cast<T>(steps[(owner_[tile] + n / 2) * functions_ + r]));
-                (Pack<T>::load(a + n * W) - down * wave.of[n]).store(a + n * W);
+                const auto down = static_cast<T>(steps[(owner_[tile] + n / 2) * functions_ + r]);
+                Pack<T> theta = Pack<T>::load(a + n * W);
+                lanewise([=](auto& t, const auto& w) POCKETKERNEL_FLAT { t = t - std::decay_t<decltype(t)>(down) * w; },
+                         theta, wave.of[n]);
+                theta.store(a + n * W);
             }
         }
+    }
+
+    // sum += theta . (cosine, sine)
+    static POCKETKERNEL_INLINE void add_waves(const T* theta, const Pack<T>* wave, Pack<T>& sum) {
+        const Pack<T> a = Pack<T>::load(theta), b = Pack<T>::load(theta + W);
+        lanewise([](auto& s, const auto& t, const auto& u, const auto& c, const auto& w)
+                     POCKETKERNEL_FLAT { s = s + (t * c + u * w); },
+                 sum, a, b, wave[0], wave[1]);
     }
 
     T* theta(std::size_t tile, std::size_t r) { return theta_ + (tile * functions_ + r) * waves * W; }
@@ -244,14 +271,14 @@ class FeaturePool {
     Pack<T> project_dense(std::size_t tile, const T* z) const {
         const std::int8_t* w = frequencies_ + tile * features_ * W;
         Pack<T> product(T(0));
-        for (std::size_t k = 0; k < features_; ++k) product += from_bytes<T>(w + k * W) * Pack<T>(z[k]);
+        for (std::size_t k = 0; k < features_; ++k) add_product(product, w + k * W, z[k]);
         return product;
     }
     Pack<T> project_sparse(std::size_t tile, const Query<T>& z) const {
         const std::int8_t* w = frequencies_ + tile * features_ * W;
         Pack<T> product = Pack<T>::load(at_zero_ + tile * W);
         for (std::size_t n = 0; n < z.nonzeros; ++n)
-            product += from_bytes<T>(w + static_cast<std::size_t>(z.columns[n]) * W) * Pack<T>(z.values[n]);
+            add_product(product, w + static_cast<std::size_t>(z.columns[n]) * W, z.values[n]);
         return product;
     }
 

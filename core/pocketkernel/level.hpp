@@ -25,7 +25,7 @@ static_assert(FLT_EVAL_METHOD == 0, "pocketkernel needs float and double arithme
 #elif defined(__AVX2__)
 #define POCKETKERNEL_LEVEL avx2
 #define POCKETKERNEL_REGISTER_BYTES 32
-#elif defined(__SSE2__) || defined(__ARM_NEON)
+#elif defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__)
 #define POCKETKERNEL_LEVEL base
 #define POCKETKERNEL_REGISTER_BYTES 16
 #else
@@ -33,12 +33,14 @@ static_assert(FLT_EVAL_METHOD == 0, "pocketkernel needs float and double arithme
 #define POCKETKERNEL_REGISTER_BYTES 0
 #endif
 
-// For functions that are too small to be worth a call; compilers overestimate the size of functions on packs.
-#if defined(__GNUC__)
-#define POCKETKERNEL_INLINE inline __attribute__((always_inline))
+// For functions that are too small to be worth a call; compilers overestimate the size of functions on packs. Not at
+// the scalar level, which is that of small devices: there the compiler's own choice is half as large.
+#if defined(__GNUC__) && POCKETKERNEL_REGISTER_BYTES > 0
+#define POCKETKERNEL_FLAT __attribute__((always_inline))  // of a lambda
 #else
-#define POCKETKERNEL_INLINE inline
+#define POCKETKERNEL_FLAT
 #endif
+#define POCKETKERNEL_INLINE inline POCKETKERNEL_FLAT
 
 #define POCKETKERNEL_BEGIN \
     namespace pocketkernel { \

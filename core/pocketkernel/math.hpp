@@ -189,4 +189,31 @@ POCKETKERNEL_INLINE V integer_power(const V& base, unsigned n) {
     return p;
 }
 
+#if POCKETKERNEL_REGISTER_BYTES == 0
+// Without vector registers a pack goes through a function number by number: a temporary is then a register, not a pack
+// in memory, and the function exists once.
+template <class T>
+inline Pack<T> exponential(const Pack<T>& x) {
+    Pack<T> y;
+    lanewise([](T& out, T in) { out = exponential(in); }, y, x);
+    return y;
+}
+template <class T>
+inline Pack<T> exponential_complement(const Pack<T>& m) {
+    Pack<T> y;
+    lanewise([](T& out, T in) { out = exponential_complement(in); }, y, m);
+    return y;
+}
+template <class T>
+inline void cosine_sine(const Pack<T>& angle, Pack<T>& cosine, Pack<T>& sine) {
+    lanewise([](T a, T& c, T& s) { cosine_sine(a, c, s); }, angle, cosine, sine);
+}
+template <class T>
+inline Pack<T> integer_power(const Pack<T>& base, unsigned n) {
+    Pack<T> y;
+    lanewise([n](T& out, T in) { out = integer_power(in, n); }, y, base);
+    return y;
+}
+#endif
+
 POCKETKERNEL_END

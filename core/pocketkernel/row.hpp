@@ -13,6 +13,7 @@
 
 #include "arena.hpp"
 #include "kernels/metric.hpp"
+#include "parts.hpp"
 #include "simd.hpp"
 #include "status.hpp"
 #include "storage.hpp"
@@ -88,7 +89,7 @@ class QueryScratch {
     QueryScratch(Arena& arena, std::size_t features, RowNorms norms, Storage storage,
                  std::size_t sparse_from = sparse_from_width)
         : features_(features),
-          capacity_(features >= sparse_from ? features / 4 : 0),
+          capacity_(parts::sparse_rows && features >= sparse_from ? features / 4 : 0),
           norms_(norms),
           format_(storage),
           dense_(arena.take<T>(features)),
@@ -99,7 +100,7 @@ class QueryScratch {
     // the next call.
     template <class U>
     Query<T> read(const Row<U>& row) {
-        return row.columns ? read_sparse(row) : read_dense(row.values);
+        return parts::sparse_rows && row.columns ? read_sparse(row) : read_dense(row.values);
     }
 
     // Room for a dense row that the caller fills and then reads, and for `capacity` columns and values of a sparse one.
@@ -113,12 +114,12 @@ class QueryScratch {
     Query<T> read_dense(const U* row) {
         Query<T> q;
         for (std::size_t k = 0; k < features_; ++k) dense_[k] = element(row[k]);
-        if (capacity_ > 0) {
+        if (parts::sparse_rows && capacity_ > 0) {
             std::size_t nonzeros = 0;
             for (std::size_t k = 0; k < features_; ++k) nonzeros += dense_[k] != T(0);
             q.sparse = nonzeros <= capacity_;
         }
-        for (std::size_t k = 0; q.sparse && k < features_; ++k)
+        for (std::size_t k = 0; parts::sparse_rows && q.sparse && k < features_; ++k)
             if (dense_[k] != T(0)) keep(q, static_cast<std::int32_t>(k), dense_[k]);
         return finish(q);
     }
@@ -159,7 +160,7 @@ class QueryScratch {
     template <class U>
     T element(U value) const {
         if constexpr (std::is_same<T, float>::value)
-            if (format_) return format_.rounded(static_cast<float>(value)) + T(0);
+            if (parts::halves && format_) return format_.rounded(static_cast<float>(value)) + T(0);
         return static_cast<T>(value) + T(0);
     }
 

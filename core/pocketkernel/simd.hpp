@@ -108,6 +108,17 @@ POCKETKERNEL_LANEWISE(&)
 POCKETKERNEL_LANEWISE(^)
 #undef POCKETKERNEL_LANEWISE
 
+// Calls f(packs...), where f computes on packs as on numbers, and may change them. Without vector registers it is
+// called for every lane in turn: what it keeps is then in a register, not in a pack in memory.
+template <class F, class E, class... More>
+POCKETKERNEL_INLINE void lanewise(F&& f, E& pack, More&... packs) {
+#if POCKETKERNEL_REGISTER_BYTES > 0
+    f(pack, packs...);
+#else
+    for (std::size_t l = 0; l < E::width; ++l) f(pack.r[l], packs.r[l]...);
+#endif
+}
+
 template <class E>
 POCKETKERNEL_INLINE Pack<E>& operator+=(Pack<E>& a, const Pack<E>& b) {
     return a = a + b;
@@ -193,6 +204,7 @@ POCKETKERNEL_INLINE V absolute(const V& a) {
 }
 
 inline double square_root(double a) { return std::sqrt(a); }
+inline float square_root(float a) { return std::sqrt(a); }
 template <class T>
 POCKETKERNEL_INLINE Pack<T> square_root(const Pack<T>& a) {
     alignas(pack_bytes) T lane[lanes_of<T>];
@@ -330,6 +342,16 @@ POCKETKERNEL_INLINE Pack<T> from_bytes(const std::int8_t* from) {
 #endif
     }
     return p;
+}
+
+// total += x times a pack of small integers.
+template <class T>
+POCKETKERNEL_INLINE void add_product(Pack<T>& total, const std::int8_t* small, T x) {
+#if POCKETKERNEL_REGISTER_BYTES > 0
+    total += from_bytes<T>(small) * Pack<T>(x);
+#else
+    for (std::size_t l = 0; l < lanes_of<T>; ++l) total.r[l] += static_cast<T>(small[l]) * x;
+#endif
 }
 
 // Sum of the lanes in double precision, in a fixed order: the upper half is added to the lower, until one is left.

@@ -91,7 +91,7 @@ class KernelBank {
             const Link& link = chain_[n];
             const KernelShape& shape = shape_[link.kernel];
             const Pack<T>(&m)[G] = metrics.of[index_of(shape.metric)];
-            if (link.squarings == apart) {
+            if ((is_used(Form::value) || is_used(Form::power)) && link.squarings == apart) {
                 Pack<T> k[G];
                 evaluate_one(link.kernel, metrics, k);
                 visit(link.kernel, [&](std::size_t g) { return k[g]; });
@@ -162,7 +162,8 @@ class KernelBank {
     double squared_distance(std::size_t i, double dissimilarity) const {
         if (by_value(i)) return 2.0 * (1.0 + dissimilarity);
         const double m = shape_[i].rate * dissimilarity;
-        if (shape_[i].form == Form::value) return 2.0 * (1.0 - value_of(shape_[i], dissimilarity, m));
+        if (is_used(Form::value) && shape_[i].form == Form::value)
+            return 2.0 * (1.0 - value_of(shape_[i], dissimilarity, m));
         return 2.0 * exponential_complement(m);
     }
 
@@ -174,7 +175,7 @@ class KernelBank {
     static constexpr std::size_t index_of(Metric metric) { return static_cast<std::size_t>(metric); }
     // Whether nearness is defined by the kernel's value instead of its metric: for cosines larger is nearer, but not
     // for every power of a cosine.
-    bool by_value(std::size_t i) const { return shape_[i].form == Form::power; }
+    bool by_value(std::size_t i) const { return is_used(Form::power) && shape_[i].form == Form::power; }
 
     // A rate beyond T's range becomes T's largest number, because 0 times the rate must be 0.
     static T in_range(double rate) {

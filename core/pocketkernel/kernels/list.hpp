@@ -14,6 +14,8 @@
     line(gaussian, Gaussian) line(laplacian, Laplacian) line(polynomial, Polynomial) line(linear, Linear) \
         line(matern32, Matern32) line(matern52, Matern52) line(rational_quadratic, RationalQuadratic)
 
+#include "../parts.hpp"
+
 namespace pocketkernel {
 
 #define POCKETKERNEL_NAME(name, Kernel) name,
@@ -27,16 +29,34 @@ inline constexpr const char* family_names[] = {POCKETKERNEL_KERNELS(POCKETKERNEL
 
 POCKETKERNEL_BEGIN
 
-// Calls f with the kernel of this family; with the first kernel if there is no such family.
+// Calls f with the kernel of this family; with the first kernel if there is no such family, or the program has it not.
 template <class F>
 inline auto with_kernel(Family family, F&& f) {
     switch (family) {
 #define POCKETKERNEL_CASE(name, Kernel) \
-    case Family::name: return f(Kernel{});
+    case Family::name: \
+        if constexpr (parts::has(Family::name)) return f(Kernel{}); \
+        break;
         POCKETKERNEL_KERNELS(POCKETKERNEL_CASE)
 #undef POCKETKERNEL_CASE
     }
     return f(Gaussian{});
+}
+
+// Whether the program has a kernel of this metric, or of this form.
+constexpr bool is_used(Metric metric) {
+    bool used = false;
+#define POCKETKERNEL_CASE(name, Kernel) used = used || (parts::has(Family::name) && Kernel::metric == metric);
+    POCKETKERNEL_KERNELS(POCKETKERNEL_CASE)
+#undef POCKETKERNEL_CASE
+    return used;
+}
+constexpr bool is_used(Form form) {
+    bool used = false;
+#define POCKETKERNEL_CASE(name, Kernel) used = used || (parts::has(Family::name) && form_of<Kernel> == form);
+    POCKETKERNEL_KERNELS(POCKETKERNEL_CASE)
+#undef POCKETKERNEL_CASE
+    return used;
 }
 
 inline KernelSpec canonical(const KernelSpec& spec) {
@@ -57,7 +77,7 @@ inline KernelShape shape_of(const KernelSpec& spec) {
 // The kernel's value where its metric is m and rate m is `scaled`.
 template <class V>
 POCKETKERNEL_INLINE V value_of(const KernelShape& shape, const V& m, const V& scaled) {
-    if (shape.form == Form::power) return integer_power(m, shape.order);
+    if (is_used(Form::power) && shape.form == Form::power) return integer_power(m, shape.order);
     if (shape.form == Form::exponential) return exponential(V(0) - scaled);
     return with_kernel(shape.family, [&](auto kernel) {
         if constexpr (form_of<decltype(kernel)> == Form::value)

@@ -221,7 +221,11 @@ class Learner {
             bank_.evaluate(metrics, [&](std::size_t i, const auto& k) {
                 for (std::size_t c = 0; c < C; ++c) {
                     Pack<T> partial = work.partial[i * C + c];
-                    for (std::size_t g = 0; g < G; ++g) partial += a.pack(shared ? c : i * C + c, tile + g) * k(g);
+                    for (std::size_t g = 0; g < G; ++g) {
+                        const Pack<T> coefficients = a.pack(shared ? c : i * C + c, tile + g), kernel = k(g);
+                        lanewise([](auto& sum, const auto& x, const auto& y) POCKETKERNEL_FLAT { sum = sum + x * y; },
+                                 partial, coefficients, kernel);
+                    }
                     work.partial[i * C + c] = partial;
                 }
             });
@@ -267,8 +271,9 @@ Size size_of(const Config& config) {
     return {arena.used(), state_bytes(counted)};
 }
 
-// Builds L at the front of the block. The learner uses the block as long as it exists, and never more.
-template <class L>
+// Builds L at the front of the block. The learner uses the block as long as it exists, and never more. Without Reset it
+// has to be loaded before anything else.
+template <class L, bool Reset = true>
 [[nodiscard]] Status make(const Config& config, void* block, std::size_t size, L*& learner) {
     const Status status = L::check(config);
     if (status != Status::ok) return status;
@@ -276,7 +281,7 @@ template <class L>
     if (size < size_of<L>(config).bytes) return Status::block_too_small;
     Arena arena(block);
     learner = new (arena.place<L>()) L(config, arena);
-    learner->reset();
+    if constexpr (Reset) learner->reset();
     return Status::ok;
 }
 
@@ -330,10 +335,13 @@ template <class L>
     if (digest.value() != header.checksum) return Status::state_damaged;
     std::memcpy(learner.state(), from + sizeof header, learner.state_bytes_);
     convert(learner, learner.state());
-    if (learner.valid()) return Status::ok;
-    std::memset(learner.state(), 0, learner.state_bytes_);
-    learner.reset();
-    return Status::state_damaged;
+    if constexpr (parts::validation)
+        if (!learner.valid()) {
+            std::memset(learner.state(), 0, learner.state_bytes_);
+            learner.reset();
+            return Status::state_damaged;
+        }
+    return Status::ok;
 }
 
 POCKETKERNEL_END

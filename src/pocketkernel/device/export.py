@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from pocketkernel import _core
 from pocketkernel._include import get_include
 from pocketkernel.device.figures import Figures, measured
 from pocketkernel.device.model import Exported, clip_of, exported
@@ -172,6 +173,12 @@ def _config(known: Exported) -> str:
 
 #include "pk_sizes.h"
 
+// The parts of the core that this model needs, see pocketkernel/parts.hpp.
+#define POCKETKERNEL_SPARSE_ROWS {int(recipe.features >= (64 if recipe.learner.startswith("pocket_") else 16))}
+#define POCKETKERNEL_HALVES {int(recipe.storage != "full")}
+#define POCKETKERNEL_FAMILIES {_families(recipe)}
+#define POCKETKERNEL_VALIDATION 0
+
 #include "pocketkernel/learners/{recipe.learner}.hpp"
 
 #include "pk_scaler.hpp"
@@ -196,6 +203,11 @@ inline pocketkernel::Config config() {{
 
 }}  // namespace pk_config
 """
+
+
+def _families(recipe: Any) -> str:
+    """The kernel families of a model, as bits."""
+    return hex(sum({1 << _core.KERNELS.index(kernel.family) for kernel in recipe.kernels}))
 
 
 def _number(value: float) -> str:

@@ -18,7 +18,7 @@ from pocketkernel._json import canonical
 from pocketkernel._threads import allowed_threads
 from pocketkernel.fleet import records
 from pocketkernel.fleet._keys import Key, kind_of, read_keys, refuse_large
-from pocketkernel.fleet._models import BASE, Models, Rows
+from pocketkernel.fleet._models import BASE, Models
 from pocketkernel.fleet._store import CONFIGURATION, FolderStore
 from pocketkernel.fleet.records import FleetStoreError
 from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
@@ -101,7 +101,7 @@ class Fleet:
         self._store = FolderStore(store) if isinstance(store, str | os.PathLike) else store
         if self._store is not None:
             self._open_store(self._store)
-        self._models.journal = self._journal
+        self._models.logged = self._store is not None
 
     def _begin_base(self, base: Any, shared: bool) -> None:
         if base is None or shared:
@@ -136,7 +136,8 @@ class Fleet:
         """Score every row with the model of its key, then learn it there. Returns the scores.
 
         Rows of one key are learned in their order. Nothing is learned if a row, a key or a label is refused. After
-        Ctrl-C the first rows have been learned, and `clock` says how many in all.
+        Ctrl-C the first rows have been learned, and `clock` says how many in all; with a store all rows of the call
+        have, so that the log has whole calls only.
 
         Parameters
         ----------
@@ -144,19 +145,20 @@ class Fleet:
             The key of each row; all keys of a fleet are of one kind.
         X, y, sample_weight
             As for the learner's `partial_fit`.
-        offset : JSON value, default=None
+        offset : JSON value or function, default=None
             The position in the stream after these rows, such as an offset in a topic. It is stored together with them:
-            after a crash, `offset` says exactly where to continue.
+            after a crash, `offset` says exactly where to continue. A function is called with the scores, and returns
+            what to store.
         """
-        canonical(offset)  # refused before anything is learned
+        if not callable(offset):
+            canonical(offset)  # refused before anything is learned
         with alone(self), self._for(read_keys(keys), True):
-            before, self.offset = self.offset, offset
-            try:
-                scores: Scores = self._template.predict_then_learn(X, y, sample_weight=sample_weight)
-            except BaseException:
-                self.offset = before
-                raise
-            self._commit_if_due()
+            scores: Scores = self._template.predict_then_learn(X, y, sample_weight=sample_weight)
+            self.offset = offset(scores) if callable(offset) else offset
+            self._log_lesson()
+        if self._models.interrupted:
+            self._models.interrupted = False
+            raise KeyboardInterrupt
         return scores
 
     def partial_fit(self, keys: Any, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> Self:
@@ -223,6 +225,10 @@ class Fleet:
                 return learners.written(self._template, self._blank, self._models.core.save(spare))
             finally:
                 self._models.leave(spare)
+
+    def blank(self) -> OnlineLearner:
+        """A model that has learned nothing, like those of the fleet."""
+        return learners.written(self._template, self._blank, self._blank.state)
 
     def __setitem__(self, key: Key, model: OnlineLearner) -> None:
         """Make a copy of a model the model of a key."""
@@ -356,7 +362,7 @@ class Fleet:
         """Commit, and release the store. Without a store this does nothing."""
         if self._store is not None:
             store, self._store = self._store, None
-            self._models.journal = None
+            self._models.logged = False
             try:
                 store.commit(self)
             finally:
@@ -370,11 +376,12 @@ class Fleet:
     ) -> None:
         self.close()
 
-    def _journal(self, keys: list[Key], rows: Rows, y: Any, weights: Any) -> None:
-        if self._store is not None:
+    def _log_lesson(self) -> None:
+        lesson, self._models.lesson = self._models.lesson, None
+        if self._store is not None and lesson is not None:
             assert self.key_kind is not None
-            piece = records.lesson_piece(self.key_kind, keys, rows, y, weights, offset=self.offset)
-            self._store.append(piece, len(keys))
+            self._store.append(records.lesson_piece(self.key_kind, *lesson, offset=self.offset), len(lesson[0]))
+            self._commit_if_due()
 
     def _commit_if_due(self) -> None:
         if self._store is not None and self._store.due:

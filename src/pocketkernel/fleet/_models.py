@@ -1,8 +1,7 @@
 """The models of a fleet in the place of the one compiled learner that an estimator has.
 
 An estimator checks rows, labels and weights, and calls its compiled learner with arrays. Here such a call finds the
-slot of each row's key, makes room for new keys, learns every row in its slot, and reports what was learned to a
-journal.
+slot of each row's key, makes room for new keys, learns every row in its slot, and keeps what was learned for a log.
 """
 
 from collections import deque
@@ -17,10 +16,18 @@ from pocketkernel.fleet._keys import Key
 
 Slots = npt.NDArray[np.int64]
 Rows = tuple[Any, ...]  # a matrix, or values, columns and starts of a CSR matrix
-Journal = Callable[[list[Key], Rows, Any, Any], None]
+Lesson = tuple[list[Key], Rows, Any, Any]  # keys, rows, labels or targets, weights
 
 BASE = 0
 """The slot of the model that new keys begin with, and that answers for unknown keys."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C after some rows of a call."""
+
+    def __init__(self, learned: int) -> None:
+        super().__init__()
+        self.learned = learned
 
 
 class Archive(Protocol):
@@ -45,7 +52,9 @@ class Models:
         self.evicted = 0
         self.clock = 0  # rows learned, and models set or removed
         self.archive: Archive | None = None
-        self.journal: Journal | None = None
+        self.logged = False  # then Ctrl-C waits for the end of a call: a log has whole calls only
+        self.lesson: Lesson | None = None  # what the last call has learned, if it is logged
+        self.interrupted = False
         self.rows_of: list[Key] = []  # keys of the rows of the next call
         self._names: list[Key | None] = [None]
         self._used = np.zeros(1024, dtype=np.uint64)
@@ -110,6 +119,26 @@ class Models:
         base = BASE if self.shared else -1
         return teach(slots, *rows, y, weights, scores, 0 if check else self.threads, base, born)
 
+    def _call_whole(self, rows: Rows, slots: Slots, y: Any, weights: Any, scores: Any, *, born: Any) -> tuple[int, int]:
+        """Status, and how many rows were learned. Ctrl-C raises `Interrupted`, or is remembered if rows are logged."""
+        start, count = 0, len(slots)
+        while True:
+            try:
+                some = slice(start, count)
+                status = self._call(
+                    _part(rows, start, count), slots[some], y[some], None if weights is None else weights[some],
+                    scores[some], born=None if born is None else born[some],
+                )  # fmt: skip
+            except KeyboardInterrupt:
+                start += self.core.learned
+                if not self.logged:
+                    raise Interrupted(start) from None
+                self.interrupted = True
+                if start == count:
+                    return 0, count
+            else:
+                return status, count if status == 0 else start
+
     def _learn_at_once(self, keys: list[Key], rows: Rows, y: Any, weights: Any, scores: Any) -> int:
         """Without evictions: all rows in one call."""
         find = self.of.get
@@ -126,10 +155,9 @@ class Models:
             slots[row] = self._open(key, born, row)
         learned = 0
         try:
-            status = self._call(rows, slots, y, weights, scores, born=born)
-            learned = len(keys) if status == 0 else 0
-        except KeyboardInterrupt:
-            learned = self.core.learned
+            status, learned = self._call_whole(rows, slots, y, weights, scores, born=born)
+        except Interrupted as error:
+            learned = error.learned
             raise
         finally:
             for key, row in reversed(opened.items()):
@@ -156,13 +184,13 @@ class Models:
                 return
             try:
                 some = slice(start, stop)
-                status = self._call(
+                status, _ = self._call_whole(
                     _part(rows, start, stop), slots[some], y[some], None if weights is None else weights[some],
                     scores[some], born=None if born is None else born[some],
                 )  # fmt: skip
                 assert status == 0, "rows that were checked before"
-            except KeyboardInterrupt:
-                start += self.core.learned
+            except Interrupted as error:
+                start += error.learned
                 raise
             start = stop
             opened.clear()
@@ -193,8 +221,8 @@ class Models:
 
     def _learned(self, keys: list[Key], rows: Rows, y: Any, weights: Any, count: int) -> None:
         self.clock += count
-        if self.journal is not None and count > 0:
-            self.journal(keys[:count], _part(rows, 0, count), y[:count], None if weights is None else weights[:count])
+        if self.logged and count > 0:
+            self.lesson = (keys[:count], _part(rows, 0, count), y[:count], None if weights is None else weights[:count])
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 

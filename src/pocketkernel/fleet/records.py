@@ -11,11 +11,12 @@ from pocketkernel._json import canonical, parse
 from pocketkernel.fleet import _log, _snapshot
 from pocketkernel.fleet._keys import KINDS, Key, decode_keys, encode_keys
 from pocketkernel.fleet._models import Rows
+from pocketkernel.model_file import ModelFileError
 
 _DTYPES = ("<f4", "<f8", "<i4", "<i8", "|b1", "|i1")
 
 
-class FleetStoreError(ValueError):
+class FleetStoreError(ModelFileError):
     """A stored fleet that cannot be read or does not match; the message says why."""
 
 

@@ -14,7 +14,7 @@ class DeviceModel {
 
     // Builds the model, with the given state.
     [[nodiscard]] Status start(const unsigned char* state, std::size_t size) {
-        const Status status = pocketkernel::make(pk_config::config(), block_, sizeof block_, learner_);
+        const Status status = pocketkernel::make<Learner, false>(pk_config::config(), block_, sizeof block_, learner_);
         return status == Status::ok ? load(state, size) : status;
     }
 

@@ -1,0 +1,177 @@
+"""Feeding a fleet from files: rows with a key, learned in order, resumed exactly where the store ends."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from pocketkernel import learners, model_file
+from pocketkernel._files import write_atomically
+from pocketkernel._scores import labels_of
+from pocketkernel.evaluate.job import make_learner
+from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline
+from pocketkernel.evaluate.run import plain_label
+from pocketkernel.evaluate.task import CLASSIFICATION, found_task
+from pocketkernel.fleet._fleet import Fleet
+from pocketkernel.fleet._store import FolderStore
+from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.loading import read
+from pocketkernel.stream import Block, open_stream
+
+PIPELINE_FILE = "pipeline.pk"
+AGES = 24
+"""Rows of a key are counted by their number among the rows of that key: 1, 2 to 3, 4 to 7, and so on."""
+
+
+@dataclass
+class Counts:
+    """What a fleet has got wrong so far, of all keys together."""
+
+    rows: int = 0
+    wrong: float = 0.0  # mistakes, or the sum of the squared errors
+    rows_by_age: list[int] = field(default_factory=lambda: [0] * AGES)
+    wrong_by_age: list[float] = field(default_factory=lambda: [0.0] * AGES)
+
+    def add(self, ages: Any, wrong: Any) -> None:
+        """Count some rows, by how many rows of its key came before each."""
+        bins = np.minimum(np.log2(ages + 1.0).astype(np.int64), AGES - 1)
+        self.rows += len(ages)
+        self.wrong += float(wrong.sum())
+        for bin_ in np.unique(bins).tolist():
+            self.rows_by_age[bin_] += int((bins == bin_).sum())
+            self.wrong_by_age[bin_] += float(wrong[bins == bin_].sum())
+
+    @classmethod
+    def of(cls, offset: Any) -> Self:
+        """The counts that were stored with the last rows."""
+        if offset is None:
+            return cls()
+        if not isinstance(offset, dict) or offset.keys() != asdict(cls()).keys():
+            raise FleetStoreError("this fleet was not fed by `pocketkernel fleet run`, so it cannot be resumed by it.")
+        return cls(**offset)
+
+
+class Feed:
+    """A stream on its way into a fleet.
+
+    Parameters
+    ----------
+    source : path, glob, list of paths, "-" or binary file
+        What to read.
+    key : str
+        Column with the key of each row.
+    folder : path
+        Store of the fleet. If there is one already, rows that it has learned are read but not learned again.
+    learner, parameters
+        Name of a learner, and parameters of its constructor.
+    reading : dict
+        Further options of `open_stream`.
+    task, base, max_keys, rows, block, sync_every
+        As for `Job`, `Fleet` and `FolderStore`.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        key: str,
+        folder: Path,
+        learner: str = "pocket",
+        parameters: dict[str, Any] | None = None,
+        reading: dict[str, Any] | None = None,
+        task: str | None = None,
+        base: str | None = None,
+        max_keys: int | None = None,
+        rows: int | None = None,
+        block: int = 4096,
+        sync_every: int = 10_000,
+    ) -> None:
+        reading = {**(reading or {}), "strict": False, "id": key}
+        self.stream = open_stream(source, block=block, rows=rows, **reading)
+        self._blocks = self.stream.blocks()
+        self._first = next(self._blocks, None)
+        if self._first is None or self._first.y is None:
+            raise ValueError(f"{self.stream.name} has no rows with a label: give --label.")
+        self.task = task or found_task(self._first.y)
+        classes = None
+        if self.task == CLASSIFICATION:
+            classes = np.unique(self._first.y) if self.stream.classes is None else np.array(self.stream.classes)
+        model = make_learner(learner, parameters or {}, self.task)
+        self.folder = folder
+        self.fleet = Fleet(
+            model,
+            features=self.stream.n_features,
+            classes=classes,
+            store=FolderStore(folder, sync_every=sync_every),
+            base=base,
+            max_keys=max_keys,
+        )
+        self._reading = {name: value for name, value in reading.items() if name in READING}
+        self.classes = None if classes is None else np.unique(classes)
+        self.counts = Counts.of(self.fleet.offset)
+        self._resumed = self.counts.rows
+        self._ages: Counter[str] = Counter()
+
+    def steps(self) -> Iterator[Counts]:
+        """Learn block by block; yields after each."""
+        passed = 0
+        for block in self._all_blocks():
+            start = min(max(self._resumed - passed, 0), len(block))
+            passed += len(block)
+            self._ages.update((block.ids or [])[:start])
+            if start < len(block):
+                self._learn(block[start:])
+                yield self.counts
+
+    def _all_blocks(self) -> Iterator[Block]:
+        assert self._first is not None
+        yield self._first
+        yield from self._blocks
+
+    def _learn(self, block: Block) -> None:
+        keys, y = block.ids, block.y
+        assert keys is not None
+        assert y is not None
+        if self.classes is not None and not np.isin(y, self.classes).all():
+            odd = y[~np.isin(y, self.classes)][0]
+            raise ValueError(
+                f"{block.file} has the label {plain_label(odd)!r}, which the first rows do not have: give all labels "
+                "with --classes."
+            )
+        ages = np.empty(len(keys), dtype=np.int64)
+        for row, key in enumerate(keys):
+            ages[row] = self._ages[key]
+            self._ages[key] += 1
+
+        def counted(scores: Any) -> dict[str, Any]:
+            answers = scores if self.classes is None else labels_of(scores, self.classes)
+            self.counts.add(ages, (answers - y) ** 2 if self.classes is None else answers != y)
+            return asdict(self.counts)
+
+        self.fleet.predict_then_learn(keys, block.X, y, offset=counted)
+
+    def close(self) -> None:
+        """Write how rows were read, and release the store."""
+        with ExitStack() as held:
+            held.callback(self.fleet.close)
+            encoding = None if self.stream.encoding is None else self.stream.encoding.to_dict()
+            reading = {**self._reading, **self.stream.dialect, "format": self.stream.format}
+            section, arrays = Pipeline(self.stream.n_features, encoding, None, reading).written()
+            contents = replace(learners.contents_of(self.fleet.blank()), sections={PIPELINE: section}, arrays=arrays)
+            write_atomically(self.folder / PIPELINE_FILE, model_file.encode(contents))
+
+
+def pipeline_in(folder: Path) -> Pipeline:
+    """How the rows of a fleet in a folder are read."""
+    path = folder / PIPELINE_FILE
+    if not path.exists():
+        raise FileNotFoundError(f"{folder} has no {PIPELINE_FILE}: it is not the folder of `pocketkernel fleet run`.")
+    with model_file.naming(path):
+        pipeline = Pipeline.of(read(path))
+    if pipeline is None:
+        raise FleetStoreError(f"{path} does not contain how to read rows.")
+    return pipeline

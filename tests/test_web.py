@@ -1,0 +1,245 @@
+"""The WebAssembly package in node, and the playground in a real browser."""
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import chromium
+import pocketkernel as pk
+from pocketkernel.learners import raw_scores
+
+WEB = Path(__file__).parents[1] / "web"
+
+pytestmark = [
+    pytest.mark.skipif(not WEB.is_dir(), reason="needs the folder web of the repository"),
+    pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="needs ziglang, which compiles WebAssembly"),
+]
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory):
+    """web/dist, built from the present sources in a folder of its own."""
+    folder = tmp_path_factory.mktemp("web")
+    shutil.copytree(WEB, folder / "web", ignore=shutil.ignore_patterns("dist"))
+    shutil.copytree(WEB.parent / "core", folder / "core")
+    shutil.copyfile(WEB.parent / "LICENSE", folder / "LICENSE")
+    subprocess.run([sys.executable, folder / "web" / "build.py"], check=True, capture_output=True)
+    return folder / "web" / "dist"
+
+
+def node(dist, script, *arguments):
+    """What a script prints, as JSON; `m` is the package."""
+    text = f"""
+        import {{ readFileSync, writeFileSync }} from "node:fs";
+        import * as m from "{(dist / "pocketkernel" / "pocketkernel.js").as_uri()}";
+        const [level, ...given] = process.argv.slice(1);
+        await m.init(readFileSync(level));
+        {script}
+    """
+    level = dist / "pocketkernel" / "pocketkernel.wasm"
+    command = ["node", "--input-type=module", "-e", text, str(level), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def stream(rows=600, classes=3):
+    X = np.random.default_rng(1).normal(size=(rows, 3))
+    return X, np.digitize(X[:, 0] * X[:, 1] + X[:, 2], np.linspace(-0.7, 0.7, classes - 1))
+
+
+@needs_node
+@pytest.mark.parametrize("level", ["pocketkernel", "pocketkernel-scalar"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_model_of_python_goes_on_in_javascript_and_back(dist, tmp_path, level, classes):
+    X, y = stream(classes=classes)
+    model = pk.PocketClassifier(memory="16KiB", random_state=2**63 + 5).partial_fit(X[:300], y[:300])
+    model.save(tmp_path / "a.pk")
+    (tmp_path / "rows.json").write_text(
+        json.dumps({"rows": X[300:450].ravel().tolist(), "labels": y[300:450].tolist()})
+    )
+    script = """
+        await m.init(readFileSync(given[3]));
+        const model = m.PocketClassifier.load(readFileSync(given[0]));
+        const { rows, labels } = JSON.parse(readFileSync(given[1]));
+        const first = [...model.score(rows.slice(0, 3))];
+        const guesses = [...model.learnMany(rows, labels)];
+        writeFileSync(given[2], model.save());
+        console.log(JSON.stringify({ first, guesses, report: model.report(), nbytes: model.nbytes }));
+    """
+    paths = (tmp_path / "a.pk", tmp_path / "rows.json", tmp_path / "b.pk", dist / "pocketkernel" / f"{level}.wasm")
+    seen = node(dist, script, *paths)
+    assert seen["first"] == raw_scores(model, X[300:301]).ravel().tolist()
+    assert seen["nbytes"] <= model.nbytes
+    model.partial_fit(X[300:450], y[300:450])
+    back = pk.load(tmp_path / "b.pk")
+    assert back.to_bytes() == model.to_bytes()
+    assert seen["report"]["rows"] == 450 and seen["report"]["weights"] == model.kernel_weights_.tolist()
+    model.partial_fit(X[450:], y[450:])
+    assert back.partial_fit(X[450:], y[450:]).to_bytes() == model.to_bytes()
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("memory", "labels"),
+    [("2KiB", [0, 1]), ("4KiB", ["a", "b\u00e9", "c"]), ("16KiB", [-3, 7]), ("64KiB", ["n", "y"]), ("1MiB", [0, 1, 2])],
+)
+def test_a_model_of_javascript_loads_in_python(dist, tmp_path, memory, labels):
+    X, y = stream(300, len(labels))
+    (tmp_path / "rows.json").write_text(
+        json.dumps({"rows": X.ravel().tolist(), "labels": y.tolist(), "classes": labels})
+    )
+    script = """
+        const { rows, labels, classes } = JSON.parse(readFileSync(given[0]));
+        const model = new m.PocketClassifier({ features: 3, classes, memory: given[2], seed: 4 });
+        model.learnMany(rows, labels);
+        writeFileSync(given[1], model.save());
+        console.log(JSON.stringify([...model.scoreMany(rows)]));
+    """
+    scores = node(dist, script, tmp_path / "rows.json", tmp_path / "a.pk", memory)
+    model = pk.load(tmp_path / "a.pk")
+    assert model.classes_.tolist() == labels
+    assert raw_scores(model, X).ravel().tolist() == scores
+    assert model.nbytes <= pk.memory.parse_bytes(memory)
+    model.partial_fit(X, np.array(labels)[y])
+
+
+@needs_node
+def test_bad_files_and_arguments(dist, tmp_path):
+    X, y = stream()
+    pk.MOMDS(memory="16KiB", random_state=0).fit(X, y > 0).save(tmp_path / "momds.pk")
+    pk.PocketClassifier(memory="16KiB", dtype="float64", random_state=0).fit(X, y).save(tmp_path / "double.pk")
+    good = pk.PocketClassifier(memory="16KiB", random_state=0).fit(X, y).to_bytes()
+    (tmp_path / "damaged.pk").write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    (tmp_path / "short.pk").write_bytes(good[:-1])
+    script = """
+        const model = new m.PocketClassifier({ features: 2, memory: "4KiB" });
+        const tries = given.map((path) => () => m.PocketClassifier.load(readFileSync(path)));
+        tries.push(() => new m.PocketClassifier({ features: 2, memory: "100B" }), () => model.learn([1, Infinity], 0),
+            () => model.learn([1, 2], 2), () => model.learn([1], 0), () => new m.PocketClassifier({ features: 0 }),
+            () => new m.PocketClassifier({ features: 1, classes: ["b", "a"] }), () => m.parseBytes("many"));
+        const said = (one) => { try { one(); return "fine"; } catch (error) { return error.message; } };
+        console.log(JSON.stringify(tries.map(said)));
+    """
+    names = ("momds.pk", "double.pk", "damaged.pk", "short.pk")
+    words = (
+        "MOMDS", "double precision", "checksum", "truncated", "too small", "X contains NaN or infinity",
+        "y has a label", "2 values", "features=0", "ascending", "memory=many",
+    )  # fmt: skip
+    messages = node(dist, script, *(tmp_path / name for name in names))
+    assert len(messages) == len(words)
+    for message, word in zip(messages, words, strict=True):
+        assert word in message
+
+
+# ---- playground -----------------------------------------------------------------------------------------------------
+
+needs_browser = pytest.mark.skipif(chromium.find() is None, reason="needs Chromium")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium.Browser(chromium.find()) as browser:
+        yield browser
+
+
+def value(browser, expression):
+    return json.loads(browser.evaluate(f"JSON.stringify({expression})"))
+
+
+def until(browser, expression, seconds=90):
+    end = time.monotonic() + seconds
+    while not value(browser, expression):
+        assert time.monotonic() < end, f"never {expression}"
+        time.sleep(0.1)
+
+
+def choose(browser, control, setting, event="change"):
+    it = f"document.getElementById('{control}')"
+    browser.evaluate(f"{it}.value = '{setting}'; {it}.dispatchEvent(new Event('{event}'))")
+
+
+def click(browser, control):
+    browser.evaluate(f"document.getElementById('{control}').click()")
+
+
+ROWS = "playground.state.history.ours.rows"
+
+
+@needs_browser
+def test_playground(dist, browser, tmp_path):
+    browser.open(dist / "playground.html")
+    choose(browser, "speed", 6, "input")
+    for name in ("rings", "xor", "spiral", "drifting", "multi", "moons"):
+        choose(browser, "stream", name)
+        until(browser, f"{ROWS} >= 1500")
+    ours, linear = (value(browser, f"playground.state.history.{name}.recent") for name in ("ours", "linear"))
+    assert ours < linear < 60
+    # The labels change places: mistakes rise, then fall again.
+    click(browser, "flip")
+    until(browser, "playground.state.history.ours.recent > 3")
+    until(browser, f"playground.state.history.ours.recent < 10 && {ROWS} > playground.state.history.flips[0] + 400")
+    # The model is what Python would load.
+    data = value(browser, "[...playground.state.model.save()]")
+    model = pk.PocketClassifier.from_bytes(bytes(data))
+    assert model.nbytes <= 16 * 1024 and model.diagnostics_["rounds"] >= 1500
+    # Every size of memory.
+    for step in (1, 10, 4):
+        choose(browser, "memory", step, "input")
+        until(browser, f"{ROWS} > 50")
+        assert value(browser, "playground.state.model.nbytes") <= 1024 * 2**step
+    click(browser, "compare")
+    until(browser, "!document.getElementById('compare').disabled && playground.state.sizes.length == 10", 240)
+    shares = value(browser, "playground.state.sizes.map((one) => one[1])")
+    assert shares[-1] <= shares[0]
+    assert (
+        browser.console == []
+        and [url for url in browser.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+    )
+
+
+@needs_browser
+def test_playground_with_a_file(dist, browser):
+    browser.open(dist / "playground.html")
+    X, y = stream(400)
+    lines = ["a;b;c;text;kind", *(f"{a};{b};{c};x;{'pqr'[k]}" for (a, b, c), k in zip(X, y, strict=True))]
+    text = json.dumps("\n".join(lines))
+    browser.evaluate(f"playground.useTable({text})")
+    until(browser, f"{ROWS} == 400")
+    assert "400 rows, 3 columns, 3 classes" in value(browser, "document.getElementById('note').textContent")
+    model = pk.PocketClassifier.from_bytes(bytes(value(browser, "[...playground.state.model.save()]")))
+    assert model.classes_.tolist() == ["p", "q", "r"] and model.feature_names_in_.tolist() == ["a", "b", "c"]
+    # And back: a model of Python goes on here.
+    model.partial_fit(pd.DataFrame(X, columns=["a", "b", "c"]), np.array(["p", "q", "r"])[y])
+    browser.evaluate(f"playground.useModel(new Uint8Array({list(model.to_bytes())}))")
+    assert value(browser, "playground.state.model.report().rows") == 800
+    assert browser.console == []
+
+
+@needs_browser
+@pytest.mark.parametrize("dark", [False, True])
+def test_playground_on_a_phone(dist, browser, dark):
+    browser.open(dist / "playground.html", width=390, height=844, phone=True, dark=dark)
+    until(browser, f"{ROWS} > 100")
+    assert value(browser, "document.documentElement.scrollWidth <= innerWidth")
+    choose(browser, "stream", "draw")
+    box = value(browser, "document.getElementById('surface').getBoundingClientRect()")
+    for n in range(12):
+        x, y = box["left"] + 60 + 20 * n, box["top"] + (80 if n % 2 else 200)
+        browser.evaluate(f"playground.state.pen = {n % 2}")
+        for kind in ("mousePressed", "mouseReleased"):
+            browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+    assert value(browser, "playground.state.drawn.length") == 12
+    until(browser, f"{ROWS} > 300 && playground.state.history.ours.recent < 30")
+    background = value(browser, "getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, background[4:-1].split(","))) < 300) == dark
+    assert browser.console == []

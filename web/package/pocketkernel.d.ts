@@ -1,0 +1,66 @@
+/** Compile the module: once, before anything else. `source` is the WebAssembly, or where to find it. */
+export function init(source?: BufferSource | string | URL): Promise<void>;
+
+/** Bytes from a number or a text such as "64KiB". */
+export function parseBytes(memory: number | string): number;
+
+export interface Options {
+    /** Columns of a row. */
+    features: number;
+    /** How many classes there are, or their labels. 2 by default. */
+    classes?: number | ReadonlyArray<number | string>;
+    /** Bytes that the learner may use, such as 65536 or "64KiB" (the default). */
+    memory?: number | string;
+    /** Of the random frequencies. 0 by default. */
+    seed?: number;
+    /** Whether an expert on the last labels takes part. True by default. */
+    lag?: boolean;
+    /** A linear model alone, to compare with. */
+    linear?: boolean;
+}
+
+export interface Report {
+    /** Rows learned. */
+    rows: number;
+    /** Rows whose class was predicted wrongly, each before it was learned. */
+    mistakes: number;
+    /** Summed logistic loss of these predictions. */
+    loss: number;
+    /** How much each expert counts; the sum is 1. */
+    weights: number[];
+}
+
+type Numbers = ArrayLike<number> & { slice(begin: number, end: number): ArrayLike<number> };
+
+/** A classifier that learns row by row, in a fixed number of bytes. NaN in a row is a missing value. */
+export class PocketClassifier {
+    constructor(options: Options);
+    readonly features: number;
+    readonly classes: number;
+    /** Bytes of the learner, constant from the first row on. */
+    readonly nbytes: number;
+    /** Frequencies, over all widths. */
+    readonly budget: number;
+    /** Names of the experts, in the order of `report().weights`. */
+    readonly experts: string[];
+    /** What the classes stand for. */
+    readonly labels: Array<number | string | boolean>;
+    /** Names of the columns, if the file had some. */
+    featureNames?: string[] | null;
+
+    /** Learn a row with its class, an index from 0 on; returns the class that was predicted before. */
+    learn(row: Numbers, label: number): number;
+    /** Learn rows, one after another in one array; returns the predicted classes, each from before its row was learned. */
+    learnMany(rows: Numbers, labels: Numbers): Int32Array;
+    /** One score per class; the largest wins. */
+    score(row: Numbers): Float64Array;
+    /** Scores of rows, one after another in one array: one per class for each row. */
+    scoreMany(rows: Numbers, count?: number): Float64Array;
+    /** The class of a row, as an index. */
+    predict(row: Numbers): number;
+    report(): Report;
+    /** The model as the bytes of a file, which `pocketkernel.load` reads in Python. */
+    save(): Uint8Array;
+    /** The model in a file that was saved here or in Python. */
+    static load(bytes: ArrayBuffer | Uint8Array): PocketClassifier;
+}

@@ -1,0 +1,450 @@
+// The playground: streams of points, a PocketClassifier and a linear model that learn them, and what can be seen of it.
+import { init, PocketClassifier } from "../package/pocketkernel.js";
+import { STREAMS, random } from "./streams.js";
+
+const CELLS = 60; // of the surface, along each side
+const REACH = 1.6; // coordinates go from -REACH to REACH
+const WINDOW = 200; // rows of the recent mistakes
+const LONGEST = 1200; // points of the chart, and the longest history
+const SPEEDS = [10, 30, 100, 300, 1000, 3000, 10000];
+const SHOWN = 250; // points that stay visible
+const FRAME = 9; // milliseconds of a frame that may be computed in
+
+const $ = (id) => document.getElementById(id);
+const state = { playing: true, owed: 0, flipped: 0, points: [], drawn: [], pen: 0, table: null, sizes: [], frames: [] };
+let colours = [], ink = "#000", grey = "#888", accent = "#00f", line = "#ccc", card = "#fff";
+
+// ---- models ------------------------------------------------------------------------------------------------------------
+
+const memoryOf = (step) => 1024 * 2 ** Number(step);
+const kib = (bytes) => (bytes >= 1 << 20 ? `${bytes / (1 << 20)} MiB` : `${bytes / 1024} KiB`);
+
+function source() {
+    const name = $("stream").value;
+    if (name === "csv") return state.table;
+    if (name === "draw") return { classes: 3, columns: 2, next: drawnPoint };
+    return STREAMS[name](random(7));
+}
+
+function drawnPoint() {
+    if (state.drawn.length === 0) return null;
+    const [x, y, label] = state.drawn[Math.floor(state.random() * state.drawn.length)];
+    const noise = () => (state.random() + state.random() - 1) * 0.08;
+    return { row: [x + noise(), y + noise()], label };
+}
+
+function start() {
+    state.random = random(11);
+    state.source = source();
+    const { columns, classes, labels } = state.source;
+    const options = { features: columns, classes: labels ?? classes };
+    say("");
+    for (let step = Number($("memory").value); ; ++step) {
+        try {
+            state.model = new PocketClassifier({ ...options, memory: kib(memoryOf(step)).replace(" ", "") });
+            break;
+        } catch (error) {
+            if (step === 16) throw error;
+            say(`${kib(memoryOf($("memory").value))} is too little for ${columns} columns and ${state.source.classes} classes: this is ${kib(memoryOf(step + 1))}.`);
+        }
+    }
+    state.linear = new PocketClassifier({ ...options, linear: true });
+    Object.assign(state, { flipped: 0, points: [], owed: 0, ended: false, cell: 0, shade: new Uint8ClampedArray(4 * CELLS * CELLS) });
+    state.history = { ours: tally(), linear: tally(), chart: [], flips: [], every: 1 };
+    $("drawing").hidden = $("stream").value !== "draw";
+    if ($("stream").value === "draw" && state.drawn.length === 0) say("Draw points with a finger or the mouse: they are the stream.");
+    showBytes();
+}
+
+function tally() {
+    return { ring: new Uint8Array(WINDOW), recent: 0, mistakes: 0, rows: 0 };
+}
+function count(tally, mistake) {
+    const at = tally.rows % WINDOW;
+    tally.recent += mistake - tally.ring[at];
+    tally.ring[at] = mistake;
+    tally.mistakes += mistake;
+    tally.rows += 1;
+}
+const recent = (tally) => tally.recent / Math.max(1, Math.min(tally.rows, WINDOW));
+
+// Learns up to so many rows, in blocks, until the time is over. Answers how many.
+function learn(rows, until) {
+    let done = 0;
+    while (done < rows && !state.ended && (done === 0 || performance.now() < until)) {
+        const block = Math.min(rows - done, 16);
+        const values = [], labels = [];
+        while (labels.length < block) {
+            const point = state.source.next();
+            if (!point) {
+                state.ended = $("stream").value === "csv";
+                break;
+            }
+            const classes = state.model.classes;
+            const label = (point.label + state.flipped) % classes;
+            values.push(...point.row);
+            labels.push(label);
+            state.points.push([point.row[0], point.row[1] ?? 0, label]);
+        }
+        if (labels.length === 0) break;
+        const ours = state.model.learnMany(values, labels), linear = state.linear.learnMany(values, labels);
+        labels.forEach((label, n) => {
+            count(state.history.ours, Number(ours[n] !== label));
+            count(state.history.linear, Number(linear[n] !== label));
+            note();
+        });
+        done += labels.length;
+    }
+    state.points.splice(0, Math.max(0, state.points.length - SHOWN));
+    return done;
+}
+
+// A point of the chart; if there are too many, every second one is dropped.
+function note() {
+    const { ours, linear, chart } = state.history;
+    if (ours.rows < 20 || ours.rows % state.history.every) return;
+    chart.push([ours.rows, recent(ours), recent(linear)]);
+    if (chart.length < LONGEST) return;
+    state.history.every *= 2;
+    state.history.chart = chart.filter(([rows]) => rows % state.history.every === 0);
+}
+
+// ---- the surface -------------------------------------------------------------------------------------------------------
+
+// Colours some more cells, from where it stopped, until the time is over.
+function shade(until) {
+    if (state.source.columns !== 2) return;
+    const { classes } = state.model;
+    const { low, high } = state.source.box ?? { low: [-REACH, -REACH], high: [REACH, REACH] };
+    do {
+        const rows = new Float64Array(2 * CELLS);
+        const y = high[1] - ((state.cell + 0.5) / CELLS) * (high[1] - low[1]);
+        for (let n = 0; n < CELLS; ++n) {
+            rows[2 * n] = low[0] + ((n + 0.5) / CELLS) * (high[0] - low[0]);
+            rows[2 * n + 1] = y;
+        }
+        const scores = state.model.scoreMany(rows, CELLS);
+        for (let n = 0; n < CELLS; ++n) {
+            const own = scores.subarray(n * classes, (n + 1) * classes);
+            let best = 0, total = 0;
+            for (let c = 1; c < classes; ++c) if (own[c] >= own[best]) best = c;
+            for (let c = 0; c < classes; ++c) total += Math.exp(own[c] - own[best]);
+            const sure = (1 / total - 1 / classes) / (1 - 1 / classes);
+            state.shade.set([...colours[best], 40 + 130 * sure], 4 * (state.cell * CELLS + n));
+        }
+        state.cell = (state.cell + 1) % CELLS;
+    } while (performance.now() < until && state.cell !== 0);
+}
+
+const small = document.createElement("canvas");
+small.width = small.height = CELLS;
+
+function draw() {
+    const canvas = $("surface"), pen = canvas.getContext("2d");
+    const size = canvas.width;
+    pen.fillStyle = card;
+    pen.fillRect(0, 0, size, size);
+    if (state.source.columns === 2) {
+        small.getContext("2d").putImageData(new ImageData(state.shade, CELLS, CELLS), 0, 0);
+        pen.imageSmoothingEnabled = true;
+        pen.drawImage(small, 0, 0, size, size);
+    }
+    const { low, high } = state.source.box ?? { low: [-REACH, -REACH], high: [REACH, REACH] };
+    const place = (x, y) => [((x - low[0]) / (high[0] - low[0])) * size, ((high[1] - y) / (high[1] - low[1])) * size];
+    const radius = size / 110;
+    const dot = (x, y, label, alpha) => {
+        pen.globalAlpha = alpha;
+        pen.fillStyle = `rgb(${colours[label % colours.length]})`;
+        pen.strokeStyle = card;
+        pen.beginPath();
+        pen.arc(...place(x, y), radius, 0, 7);
+        pen.fill();
+        pen.stroke();
+    };
+    if ($("stream").value === "draw") for (const [x, y, label] of state.drawn) dot(x, y, label, 0.35);
+    state.points.forEach(([x, y, label], n) => dot(x, y, label, 0.15 + (0.85 * (n + 1)) / state.points.length));
+    pen.globalAlpha = 1;
+}
+
+function drawChart() {
+    const canvas = $("mistakes"), pen = canvas.getContext("2d"), { width, height } = canvas;
+    const { chart, flips, ours } = state.history;
+    const left = 52, bottom = 26, top = 8;
+    const most = Math.max(0.2, ...chart.map(([, a, b]) => Math.max(a, b)));
+    const x = (rows) => left + (rows / Math.max(ours.rows, 1)) * (width - left - 6);
+    const y = (share) => top + (1 - share / most) * (height - top - bottom);
+    pen.clearRect(0, 0, width, height);
+    pen.font = "20px system-ui, sans-serif";
+    pen.lineWidth = 1;
+    for (const share of [0, most / 2, most]) {
+        pen.strokeStyle = line;
+        pen.beginPath();
+        pen.moveTo(left, y(share));
+        pen.lineTo(width, y(share));
+        pen.stroke();
+        pen.fillStyle = grey;
+        pen.fillText(`${Math.round(100 * share)}%`, 0, y(share) + 7);
+    }
+    pen.fillText(`${ours.rows.toLocaleString("en")} rows`, width - 140, height - 4);
+    pen.strokeStyle = ink;
+    pen.setLineDash([4, 4]);
+    for (const rows of flips) {
+        pen.beginPath();
+        pen.moveTo(x(rows), top);
+        pen.lineTo(x(rows), height - bottom);
+        pen.stroke();
+    }
+    pen.setLineDash([]);
+    pen.lineWidth = 3;
+    for (const [column, colour] of [[2, grey], [1, accent]]) {
+        pen.strokeStyle = colour;
+        pen.beginPath();
+        chart.forEach((point, n) => (n ? pen.lineTo(x(point[0]), y(point[column])) : pen.moveTo(x(point[0]), y(point[column]))));
+        pen.stroke();
+    }
+}
+
+// ---- numbers -----------------------------------------------------------------------------------------------------------
+
+const percent = (share) => `${(100 * share).toFixed(1)}%`;
+const say = (text) => ($("note").textContent = text);
+
+function showNumbers() {
+    const { ours, linear } = state.history;
+    $("recent").textContent = percent(recent(ours));
+    $("total").textContent = percent(ours.mistakes / Math.max(1, ours.rows));
+    $("linear-recent").textContent = percent(recent(linear));
+    $("linear-total").textContent = percent(linear.mistakes / Math.max(1, linear.rows));
+    $("rows").textContent = ours.rows.toLocaleString("en");
+    const times = state.frames;
+    $("time").textContent = times.length ? `${(times.reduce((a, b) => a + b) / times.length).toFixed(1)} ms of computation per frame` : "";
+    const { weights } = state.model.report();
+    bars($("weights"), state.model.experts.map((name, i) => [name, weights[i], percent(weights[i])]));
+}
+function showBytes() {
+    const promised = memoryOf($("memory").value), { nbytes, budget } = state.model;
+    $("bytes-bar").style.width = `${Math.min(100, (100 * nbytes) / promised)}%`;
+    $("bytes").textContent = `${nbytes.toLocaleString("en")} of ${promised.toLocaleString("en")} bytes, constant from the first row on; ${budget.toLocaleString("en")} frequencies`;
+}
+
+function bars(box, items) {
+    while (box.children.length > items.length) box.lastChild.remove();
+    items.forEach(([name, share, text], n) => {
+        let bar = box.children[n];
+        if (!bar) {
+            bar = box.appendChild(document.createElement("div"));
+            bar.className = "bar";
+            bar.innerHTML = '<span></span><div class="meter"><div></div></div><span></span>';
+        }
+        bar.children[0].textContent = name;
+        bar.children[1].firstChild.style.width = `${100 * Math.max(0, Math.min(1, share))}%`;
+        bar.children[2].textContent = text;
+    });
+}
+
+// ---- what memory buys --------------------------------------------------------------------------------------------------
+
+// Learns 2,000 rows with every size, a few at a time between frames.
+async function compare() {
+    const button = $("compare");
+    if ($("stream").value === "draw" && state.drawn.length === 0) return say("Draw some points first.");
+    button.disabled = true;
+    const stream = source();
+    state.random = random(11);
+    const rows = [], labels = [];
+    for (let n = 0; n < 2000; ++n) {
+        const point = stream.next();
+        if (!point) break;
+        rows.push(...point.row);
+        labels.push(point.label);
+    }
+    stream.rewind?.();
+    state.sizes = [];
+    for (let step = 1; step <= 10; ++step) {
+        let model;
+        try {
+            model = new PocketClassifier({ features: stream.columns, classes: stream.classes, memory: memoryOf(step) });
+        } catch {
+            continue; // too little for so many columns
+        }
+        let mistakes = 0;
+        for (let first = 0; first < labels.length; first += 50) {
+            const some = labels.slice(first, first + 50);
+            const guesses = model.learnMany(rows.slice(first * stream.columns, (first + some.length) * stream.columns), some);
+            some.forEach((label, n) => (mistakes += guesses[n] !== label));
+            if (first % 500 === 0) await new Promise((done) => setTimeout(done));
+        }
+        state.sizes.push([kib(memoryOf(step)), mistakes / labels.length, percent(mistakes / labels.length)]);
+        const most = Math.max(...state.sizes.map(([, share]) => share));
+        bars($("sizes"), state.sizes.map(([name, share, text]) => [name, share / Math.max(most, 1e-9), text]));
+    }
+    button.disabled = false;
+}
+
+// ---- files -------------------------------------------------------------------------------------------------------------
+
+// Columns of numbers, and a last column with the labels; other columns are left out.
+function readTable(text) {
+    const lines = text.split(/\r?\n/).filter((one) => one.trim());
+    const delimiter = [",", ";", "\t"].reduce((a, b) => (lines[0].split(a).length >= lines[0].split(b).length ? a : b));
+    const cells = lines.map((one) => one.split(delimiter).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")));
+    const isNumber = (cell) => cell !== "" && !Number.isNaN(Number(cell));
+    const header = !cells[0].slice(0, -1).some(isNumber);
+    const body = (header ? cells.slice(1) : cells).filter((row) => row.length === cells[0].length);
+    if (body.length < 2) throw new Error("The file has no rows.");
+    const last = cells[0].length - 1;
+    const columns = [...Array(last).keys()].filter((k) => body.slice(0, 200).every((row) => row[k] === "" || isNumber(row[k])));
+    const labels = [...new Set(body.map((row) => row[last]))].sort();
+    if (columns.length === 0) throw new Error("The file has no columns of numbers before the last one, which has the labels.");
+    if (labels.length < 2 || labels.length > 50) throw new Error(`The last column has ${labels.length} different labels: 2 to 50 are possible.`);
+    const rows = body.map((row) => columns.map((k) => (row[k] === "" ? NaN : Number(row[k]))));
+    const range = (k) => rows.map((row) => row[k]).filter((value) => !Number.isNaN(value));
+    const bounds = [0, Math.min(1, columns.length - 1)].map((k) => {
+        const values = range(k), least = values.reduce((a, b) => Math.min(a, b)), most = values.reduce((a, b) => Math.max(a, b));
+        const more = (most - least || 1) * 0.05;
+        return [least - more, most + more];
+    });
+    let at = 0;
+    return {
+        columns: columns.length, classes: labels.length, labels,
+        names: header ? columns.map((k) => cells[0][k]) : null,
+        box: { low: bounds.map(([a]) => a), high: bounds.map(([, b]) => b) },
+        next: () => (at < rows.length ? { row: rows[at], label: labels.indexOf(body[at++][last]) } : null),
+        rewind: () => (at = 0),
+        count: rows.length,
+    };
+}
+
+function useTable(text) {
+    state.table = readTable(text);
+    const option = $("stream").querySelector('[value="csv"]');
+    option.hidden = false;
+    $("stream").value = "csv";
+    start();
+    state.model.featureNames = state.table.names;
+    const surface = state.table.columns === 2 ? "" : " The picture shows the first two.";
+    say(`${state.table.count.toLocaleString("en")} rows, ${state.table.columns} columns, ${state.table.classes} classes.${surface}`);
+}
+
+function download(bytes, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function useModel(bytes) {
+    const model = PocketClassifier.load(bytes);
+    if (model.features !== state.source.columns || model.classes !== state.model.classes)
+        throw new Error(`The model has ${model.features} columns and ${model.classes} classes, this stream ${state.source.columns} and ${state.model.classes}.`);
+    state.model = model;
+    state.history.ours = tally();
+    state.history.linear = tally();
+    state.history.chart = [];
+    state.history.flips = [];
+    showBytes();
+    say(`The model has learned ${model.report().rows.toLocaleString("en")} rows before.`);
+}
+
+// ---- page --------------------------------------------------------------------------------------------------------------
+
+function readColours() {
+    const style = getComputedStyle(document.documentElement);
+    const value = (name) => style.getPropertyValue(name).trim();
+    const parts = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+    colours = [0, 1, 2, 3, 4].map((n) => parts(value(`--c${n}`)));
+    for (let n = 5; n < 50; ++n) colours.push(colours[n % 5].map((part) => Math.round(part * (1 - 0.12 * Math.floor(n / 5)) + 128 * 0.12 * Math.floor(n / 5)) & 255));
+    [ink, grey, accent, line, card] = ["--ink", "--grey", "--accent", "--line", "--card"].map(value);
+}
+
+let last = 0, frame = 0;
+function tick(now) {
+    const begin = performance.now(), seconds = Math.min(0.1, (now - last) / 1000);
+    last = now;
+    if (state.playing) {
+        state.owed = Math.min(state.owed + seconds * SPEEDS[$("speed").value], SPEEDS[$("speed").value] / 4 + 1);
+        state.owed -= learn(Math.floor(state.owed), begin + FRAME / 2);
+    }
+    shade(begin + FRAME);
+    draw();
+    if (++frame % 6 === 0) {
+        drawChart();
+        showNumbers();
+    }
+    state.frames.push(performance.now() - begin);
+    if (state.frames.length > 60) state.frames.shift();
+    requestAnimationFrame(tick);
+}
+
+function listen() {
+    $("stream").addEventListener("change", start);
+    $("memory").addEventListener("input", () => {
+        $("memory-text").textContent = kib(memoryOf($("memory").value));
+        start();
+    });
+    $("speed").addEventListener("input", () => ($("speed-text").textContent = SPEEDS[$("speed").value].toLocaleString("en")));
+    $("play").addEventListener("click", () => {
+        state.playing = !state.playing;
+        $("play").textContent = state.playing ? "Pause" : "Play";
+    });
+    $("flip").addEventListener("click", () => {
+        state.flipped += 1;
+        state.history.flips.push(state.history.ours.rows);
+    });
+    $("restart").addEventListener("click", () => {
+        state.table?.rewind();
+        start();
+    });
+    $("compare").addEventListener("click", compare);
+    $("save").addEventListener("click", () => download(state.model.save(), "model.pk"));
+    const file = (id, use) =>
+        $(id).addEventListener("change", async () => {
+            const [chosen] = $(id).files;
+            $(id).value = "";
+            if (!chosen) return;
+            try {
+                await use(chosen);
+            } catch (error) {
+                say(error.message);
+            }
+        });
+    file("csv", async (chosen) => useTable(await chosen.text()));
+    file("load", async (chosen) => useModel(await chosen.arrayBuffer()));
+    const canvas = $("surface");
+    const add = (event) => {
+        if ($("stream").value !== "draw" || (event.type === "pointermove" && event.buttons === 0)) return;
+        const box = canvas.getBoundingClientRect();
+        const x = ((event.clientX - box.left) / box.width) * 2 * REACH - REACH;
+        const y = REACH - ((event.clientY - box.top) / box.height) * 2 * REACH;
+        state.drawn.push([x, y, state.pen]);
+        say("");
+    };
+    canvas.addEventListener("pointerdown", add);
+    canvas.addEventListener("pointermove", add);
+    const pens = [0, 1, 2].map((label) => {
+        const pen = $("pens").appendChild(document.createElement("button"));
+        pen.className = "pen";
+        pen.textContent = "ABC"[label];
+        pen.style.setProperty("--pen", `var(--c${label})`);
+        pen.style.borderColor = `var(--c${label})`;
+        pen.addEventListener("click", () => choose(label));
+        return pen;
+    });
+    const choose = (label) => {
+        state.pen = label;
+        pens.forEach((pen, n) => pen.setAttribute("aria-pressed", String(n === label)));
+    };
+    choose(0);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", readColours);
+}
+
+/** Start the page, with the module's bytes. */
+export async function run(bytes) {
+    await init(bytes);
+    readColours();
+    listen();
+    start();
+    requestAnimationFrame(tick);
+    globalThis.playground = { state, useTable, useModel, SPEEDS };
+}

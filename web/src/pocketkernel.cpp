@@ -1,0 +1,112 @@
+// PocketClassifier as WebAssembly: what pocketkernel.js calls. Numbers and addresses only.
+//
+// An instance of the module holds one learner, in memory that JavaScript lays out behind `__heap_base`. There is no C
+// library behind it and it imports nothing.
+#include "pocketkernel/learners/pocket_classifier.hpp"
+
+using namespace pocketkernel;
+
+namespace {
+
+using Model = PocketClassifier<float>;
+
+// What is to be built; JavaScript fills it in.
+struct Request {
+    Config config;
+    KernelSpec kernels[max_kernels];
+} request;
+
+Size size_now() {
+    request.config.kernels = request.kernels;
+    return size_of<Model>(request.config);
+}
+
+}  // namespace
+
+// What compilers call by themselves.
+extern "C" {
+__attribute__((no_builtin("memcpy"))) void* memcpy(void* to, const void* from, std::size_t n) {
+    auto* a = static_cast<unsigned char*>(to);
+    const auto* b = static_cast<const unsigned char*>(from);
+    while (n-- > 0) *a++ = *b++;
+    return to;
+}
+__attribute__((no_builtin("memset"))) void* memset(void* to, int value, std::size_t n) {
+    auto* a = static_cast<unsigned char*>(to);
+    while (n-- > 0) *a++ = static_cast<unsigned char>(value);
+    return to;
+}
+}
+
+#define EXPORTED(name) extern "C" __attribute__((export_name(#name)))
+
+EXPORTED(configure)
+void configure(std::size_t features, std::size_t classes, std::size_t budget, std::uint32_t seed_low,
+               std::uint32_t seed_high) {
+    request.config = Config();
+    request.config.features = features;
+    request.config.classes = classes;
+    request.config.budget = budget;
+    request.config.seed = std::uint64_t(seed_high) << 32 | seed_low;
+}
+EXPORTED(add_kernel) void add_kernel(std::uint32_t family, double parameter, std::uint32_t order) {
+    if (request.config.kernel_count < max_kernels)
+        request.kernels[request.config.kernel_count++] = KernelSpec(Family(family), parameter, order);
+}
+EXPORTED(check) int check() {
+    request.config.kernels = request.kernels;
+    return static_cast<int>(Model::check(request.config));
+}
+EXPORTED(bytes_needed) std::size_t bytes_needed() { return size_now().bytes; }
+EXPORTED(state_bytes_needed) std::size_t state_bytes_needed() { return size_now().state_bytes; }
+
+// `check` and `bytes_needed` come before.
+EXPORTED(make_learner) Model* make_learner(void* block, std::size_t bytes) {
+    Model* learner = nullptr;
+    request.config.kernels = request.kernels;
+    return make(request.config, block, bytes, learner) == Status::ok ? learner : nullptr;
+}
+
+// Rows one after another; `count` scores for each, one per class, from before learning. Returns the status of the first
+// row that cannot be learned, and learns those before it.
+EXPORTED(learn)
+int learn(Model* learner, const double* rows, const std::int32_t* labels, std::size_t count, double* scores) {
+    const std::size_t d = learner->config().features, C = learner->config().classes;
+    for (std::size_t n = 0; n < count; ++n) {
+        std::size_t fault = 0;
+        if (static_cast<std::size_t>(labels[n]) >= C) return static_cast<int>(Status::label_unknown);
+        const Status status =
+            check_values<true>(rows + n * d, d, Model::largest_value(learner->config().storage), fault);
+        if (status != Status::ok) return static_cast<int>(status);
+        learner->learn(Row<double>{rows + n * d}, static_cast<std::size_t>(labels[n]), 1.0, scores + n * C);
+    }
+    return 0;
+}
+EXPORTED(score) int score(Model* learner, const double* rows, std::size_t count, double* scores) {
+    const std::size_t d = learner->config().features, C = learner->config().classes;
+    std::size_t fault = 0;
+    const Status status = check_values<true>(rows, count * d, Model::largest_value(learner->config().storage), fault);
+    if (status != Status::ok) return static_cast<int>(status);
+    for (std::size_t n = 0; n < count; ++n)
+        learner->score(Row<double>{rows + n * d}, learner->workspace(), scores + n * C);
+    return 0;
+}
+
+EXPORTED(state_bytes_of) std::size_t state_bytes_of(const Model* learner) { return state_bytes(*learner); }
+EXPORTED(save_state) void save_state(const Model* learner, unsigned char* to) { save(*learner, to); }
+EXPORTED(load_state) int load_state(Model* learner, const unsigned char* from, std::size_t size) {
+    return static_cast<int>(load(*learner, from, size));
+}
+
+// rounds, mistakes, loss; then the weight of each expert.
+EXPORTED(report) void report(const Model* learner, double* out) {
+    const Tally& tally = learner->tally();
+    *out++ = static_cast<double>(tally.rounds);
+    *out++ = static_cast<double>(tally.mistakes);
+    *out++ = tally.loss;
+    for (std::size_t i = 0; i < learner->config().kernel_count; ++i) *out++ = learner->report(i).weight;
+}
+
+EXPORTED(status_subject) const char* status_subject(int status) { return describe(Status(status)).subject; }
+EXPORTED(status_sentence) const char* status_sentence(int status) { return describe(Status(status)).sentence; }
+EXPORTED(level) int level() { return POCKETKERNEL_REGISTER_BYTES; }
