@@ -75,11 +75,11 @@ class Certificate:
     >>> told = Guarantee(None, "No theorem of the paper.")
     >>> Certificate("Raker", "logistic", 1000, 120, 0, 310.5, 0.05, told, 256, 40)  # doctest: +ELLIPSIS
     Raker after 1,000 rows
-      mistakes           120
-      mistake rate   12.00 %   8.8 to 16.2 %
-        latest 744   10.75 %   6.8 to 16.4 %
-      logistic loss    310.5
-      removals             0
+      mistakes                    120
+      mistake rate            12.00 % 8.61 to 16.2 %
+        latest 744            10.75 % 6.14 to 17.2 %
+      logistic loss             310.5
+      removals                      0
       no bound on the regret
     With probability at least 0.95 ... of the present model alone.
     No theorem of the paper.
