@@ -20,7 +20,7 @@ from pocketkernel import ModelFileError, model_file
 from pocketkernel.evaluate import Job, Pipeline, RunError
 from pocketkernel.evaluate.checkpoint import restore, to_bytes
 from pocketkernel.learners import plausible
-from pocketkernel.loading import estimator_of
+from pocketkernel.stored import estimator_of
 
 
 def svm_text(n=60):

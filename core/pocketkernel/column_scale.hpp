@@ -409,7 +409,7 @@ class ColumnScale {
         const P gap = narrow(difference), value = narrow(given);  // a value that rounds to 0 counts as 0
         P s = P::load(cells.deviation), h = P::load(cells.usual), e = P::load(cells.beyond);
         P ages = P::load(cells.age), lasts = P::load(cells.last), away, calm;
-        lanewise([](auto&... figures) POCKETKERNEL_FLAT { follow(figures...); }, value, gap, raw, s, h, e, ages, lasts,
+        lanewise([](auto&... columns) POCKETKERNEL_FLAT { follow(columns...); }, value, gap, raw, s, h, e, ages, lasts,
                  away, calm);
         s.store(cells.deviation);
         h.store(cells.usual);

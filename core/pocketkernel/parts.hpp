@@ -30,6 +30,10 @@ namespace pocketkernel {
 
 enum class Family : std::uint32_t;
 
+}  // namespace pocketkernel
+
+POCKETKERNEL_BEGIN
+
 namespace parts {
 
 inline constexpr bool sparse_rows = POCKETKERNEL_SPARSE_ROWS;
@@ -40,4 +44,5 @@ constexpr bool has(Family family) {
 }
 
 }  // namespace parts
-}  // namespace pocketkernel
+
+POCKETKERNEL_END

@@ -1,16 +1,19 @@
-"""Reading model files of every kind."""
+"""`load`: models from files, and from the folders of runs."""
 
 import os
+from pathlib import Path
 from typing import Any
 
-from pocketkernel import learners, model_file
-from pocketkernel.model_file import Contents
+from pocketkernel import model_file
+from pocketkernel.stored import estimator_of, read
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Load an estimator that was written by its `save` method; it continues exactly where it stopped.
 
-    A model of `pocketkernel.river` is loaded as such.
+    A model of `pocketkernel.river` is loaded as such. The folder of a run (``pocketkernel run``) gives a
+    `pocketkernel.evaluate.RawModel`: the estimator together with how rows are encoded and scaled, so that it takes rows
+    as they are in files.
 
     Loading a file runs no code from it. A file that is truncated, damaged, edited, from another program or from a newer
     version is refused with a `ModelFileError` that gives the reason.
@@ -28,20 +31,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> bool((same.decision_function(X) == model.decision_function(X)).all())
     True
     """
+    if Path(path).is_dir():
+        from pocketkernel.evaluate import load_run  # noqa: PLC0415  (slow to import)
+
+        return load_run(path)
     with model_file.naming(path):
         return estimator_of(read(path))
-
-
-def read(path: str | os.PathLike[str]) -> Contents:
-    """The contents of a model file, with a recipe that matches its state."""
-    return model_file.read(path, learners.plausible)
-
-
-def estimator_of(contents: Contents) -> Any:
-    """The estimator in a model file."""
-    learner, extra = learners.restored(contents)
-    if not extra:
-        return learner
-    from pocketkernel import river  # noqa: PLC0415  (an optional dependency)
-
-    return river.restored(learner, extra)

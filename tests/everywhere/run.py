@@ -96,12 +96,17 @@ def digest(target: Target) -> str:
     """The digest of the learners, as the C++ tests print it."""
     folder = BUILD / target.name.replace(" ", "_").replace(",", "")
     folder.mkdir(parents=True, exist_ok=True)
-    flags = f"{FLAGS} {target.flags} -I{TESTS.parents[1] / 'core'} -I{TESTS}"
-    objects = []
-    sources = [TESTS / name for name in SOURCES] + ([HERE / "cortex_m.cpp"] if target.chip else [])
-    for source in sources:
-        objects.append(str(folder / f"{source.stem}.o"))
-        run(f"{target.compiler} {flags} -c {source} -o {objects[-1]}")
+    root = TESTS.parents[1]
+    flags = f"{FLAGS} {target.flags} -I{root / 'core'} -I{root / 'bindings'} -I{TESTS}"
+    sources = {Path(name).stem: f"{TESTS / name}" for name in SOURCES}
+    for element in ("float", "double"):
+        defined = f"-DPOCKETKERNEL_ELEMENT={element} -DPOCKETKERNEL_TABLE=base_{element}"
+        sources[f"engine_{element}"] = f"{root / 'bindings' / 'engine.cpp'} {defined}"
+    if target.chip:
+        sources["cortex_m"] = f"{HERE / 'cortex_m.cpp'}"
+    objects = [str(folder / f"{name}.o") for name in sources]
+    for object_file, source in zip(objects, sources.values(), strict=True):
+        run(f"{target.compiler} {flags} -c {source} -o {object_file}")
     program = folder / ("digest.wasm" if target.compiler == ZIG else "digest")
     link = f"--specs=rdimon.specs -T {HERE / 'cortex_m.ld'}" if target.chip else ""
     run(f"{target.compiler} {target.flags} {' '.join(objects)} {link} -lm -o {program}")

@@ -17,8 +17,8 @@ from pocketkernel.evaluate.progressive import Progress
 from pocketkernel.evaluate.recorder import Recorder, kernel_names
 from pocketkernel.evaluate.run import MOST_EVENTS, Run, RunError
 from pocketkernel.evaluate.task import CLASSIFICATION, TASKS
-from pocketkernel.loading import read
 from pocketkernel.model_file import Contents, ModelFileError, below
+from pocketkernel.stored import read
 
 CHECKPOINT = "checkpoint.safetensors"
 SECTION = "progress"

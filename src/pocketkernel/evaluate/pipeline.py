@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from pocketkernel._fields import Check, Fields, is_dict, is_flag, is_text, list_of, optional
-from pocketkernel.loading import estimator_of, read
 from pocketkernel.model_file import Arrays, Contents, ModelFileError, below, naming
+from pocketkernel.stored import estimator_of, read
 from pocketkernel.stream import SCALERS, Block, Scaler, Stream, open_stream
 from pocketkernel.stream.block import is_sparse
 from pocketkernel.stream.encode import Encoding

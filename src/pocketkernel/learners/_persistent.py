@@ -3,6 +3,7 @@
 import os
 import reprlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, astuple, fields
 from typing import Any, ClassVar, Self
 
@@ -12,6 +13,7 @@ from sklearn.base import BaseEstimator
 from pocketkernel import _core, model_file
 from pocketkernel._files import write_atomically
 from pocketkernel.kernels import KERNELS, Kernel
+from pocketkernel.learners._class_weights import checked_class_weight
 from pocketkernel.learners._recipe import PARAMETERS, Recipe
 from pocketkernel.losses import LOSSES
 from pocketkernel.model_file import Contents, ModelFileError, is_plain
@@ -141,8 +143,8 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
             if name == "kernels" and value is not None:
                 one = isinstance(value, list) and value and isinstance(value[0], str)
                 parameters[name] = read_kernel(value) if one else read_kernels(value)
-            elif name == "class_weight" and isinstance(value, list):
-                parameters[name] = _read_pairs(value)
+            elif name == "class_weight":
+                parameters[name] = _read_class_weight(value)
             elif is_plain(value):
                 parameters[name] = value
             else:
@@ -198,10 +200,12 @@ def library_class(class_: type) -> type:
     return next(c for c in class_.__mro__ if c.__module__.split(".")[0] == __name__.split(".")[0])
 
 
-def _read_pairs(written: list[Any]) -> dict[Any, Any]:
-    """A dict that was written as pairs."""
-    if all(isinstance(pair, list) and len(pair) == 2 and all(map(is_plain, pair)) for pair in written):
-        return dict(written)
+def _read_class_weight(written: Any) -> Any:
+    """Weights of classes; a dict was written as pairs."""
+    pairs = isinstance(written, list)
+    if not pairs or all(isinstance(pair, list) and len(pair) == 2 and all(map(is_plain, pair)) for pair in written):
+        with suppress(ValueError):
+            return checked_class_weight(dict(written) if pairs else written)
     raise ModelFileError(f"the model file has an impossible class_weight, {reprlib.repr(written)}.")
 
 

@@ -63,7 +63,8 @@ int main() {
     }
     const int in = board_open("rows.bin", 0);
     const int out = in >= 0 ? board_open("scores.bin", 1) : -1;
-    unsigned long rows = 0, mistakes = 0, time = 0, longest = 0;
+    unsigned long rows = 0, mistakes = 0, longest = 0;
+    unsigned long long time = 0;
     unsigned seed = 1;
     for (; in >= 0 || rows < 2000; ++rows) {
         Lesson lesson;
@@ -93,7 +94,7 @@ int main() {
     if (out >= 0) board_close(out);
     print("learned ", rows, " rows\n");
     if (rows > 0) {
-        print("time per row ", time / rows, "");
+        print("time per row ", static_cast<unsigned long>(time / rows), "");
         print(" (longest ", longest, ") " BOARD_TIME_UNIT "\n");
     }
     if (const unsigned long stack = board_stack_used()) print("stack ", stack, " bytes\n");
