@@ -144,6 +144,20 @@ def test_a_pipe_cannot_be_shuffled(iris):
     assert len(run.results["warnings"]) == 3 and run.results["shuffled"] is None
 
 
+def test_an_interrupt_of_the_second_pass_loses_nothing(iris, capsys, monkeypatch):
+    def interrupt(job, run):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pocketkernel.evaluate.folder.shuffled", interrupt)
+    found = answer(capsys, iris)["metrics"]
+    assert len(found["warnings"]) == 3 and found["shuffled"] is None
+
+
+def test_the_first_rows_of_a_file_are_not_shuffled(iris, capsys):
+    found = answer(capsys, iris, "--rows", "300")["metrics"]
+    assert found["warnings"] and found["shuffled"] is None
+
+
 def test_a_rare_class_is_not_late():
     base = {"task": "classification", "rows": 10_000, "mistake_rate": 0.1}
     rates = {"baselines": {name: {"mistake_rate": 0.1} for name in ("majority", "last_label")}}

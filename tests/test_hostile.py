@@ -51,7 +51,8 @@ refills = [0]
 warnings.simplefilter("ignore")
 for class_ in ESTIMATORS + REGRESSORS:
     for kind in ("dense", "csr"):
-        model = small(class_, n_jobs=2).fit(few, y)
+        room = {"memory": "16KiB"} if class_ in REGRESSORS else {}
+        model = small(class_, n_jobs=2, **room).fit(few, y)
         score = getattr(model, "decision_function", model.predict)
         if kind == "dense":
             X = few.copy()

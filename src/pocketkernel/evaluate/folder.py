@@ -106,8 +106,10 @@ def _look_at_the_order(job: Job, run: Run) -> None:
     """Add to the results what the order of the rows does to them."""
     warnings = run.results["warnings"] = warnings_of(run.results)
     if warnings and job.permute is None:
-        found = run.results["shuffled"] = shuffled(job, run)
-        warnings += remedy(found)
+        run.results["shuffled"] = None
+        with suppress(KeyboardInterrupt):  # ends the second pass only: the run itself is complete
+            run.results["shuffled"] = shuffled(job, run)
+        warnings += remedy(run.results["shuffled"])
 
 
 def _begun(job: Job, checkpoint: Path, fingerprint: str, force: bool) -> Run:

@@ -19,7 +19,7 @@ from pocketkernel.evaluate.task import CLASSIFICATION, found_task
 from pocketkernel.fleet._fleet import Fleet
 from pocketkernel.fleet._store import FolderStore
 from pocketkernel.fleet.records import FleetStoreError
-from pocketkernel.loading import read
+from pocketkernel.stored import read
 from pocketkernel.stream import Block, open_stream
 
 PIPELINE_FILE = "pipeline.pk"
