@@ -154,12 +154,13 @@ class EngineOf final : public Engine {
     bool frequencies(double* out) const override {
         if constexpr (has_frequencies<L>) {
             const std::size_t features = learner_.config().features;
-            for (std::size_t j = 0; j < learner_.config().budget; ++j)
+            for (std::size_t j = 0; j < frequency_count(); ++j)
                 for (std::size_t k = 0; k < features; ++k) out[j * features + k] = learner_.frequency(j, k);
             return true;
         }
         return false;
     }
+    std::size_t frequency_count() const override { return learner_.frequency_count(); }
     bool relevance(double* out) const override {
         if constexpr (has_relevance<L>) {
             for (std::size_t k = 0; k < learner_.config().features; ++k) out[k] = learner_.relevance(k);
@@ -172,6 +173,27 @@ class EngineOf final : public Engine {
             for (std::size_t r = 0; r < outputs(); ++r) {
                 out[2 * r] = learner_.margin_below(r, share);
                 out[2 * r + 1] = learner_.margin_above(r, share);
+            }
+            return true;
+        }
+        return false;
+    }
+    bool shares(double* out) const override {
+        if constexpr (has_events<L>) {
+            out[0] = static_cast<double>(learner_.waves_bytes());
+            out[1] = static_cast<double>(learner_.ring_bytes());
+            out[2] = static_cast<double>(learner_.ferns_bytes());
+            return true;
+        }
+        return false;
+    }
+    bool events(std::uint64_t& count, std::uint64_t* out) const override {
+        if constexpr (has_events<L>) {
+            const EventLog& log = learner_.events();
+            count = log.count;
+            for (std::uint64_t n = log.first_kept(); n < count; ++n) {
+                *out++ = log.row_of(n);
+                *out++ = log.kind_of(n);
             }
             return true;
         }

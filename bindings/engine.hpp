@@ -101,9 +101,14 @@ class Engine {
     virtual const Milestones& milestones() const = 0;
     virtual KernelReport report(std::size_t kernel) const = 0;
     virtual bool frequencies(double* out) const = 0;  // false if the learner has none
-    virtual bool relevance(double* out) const = 0;    // of the columns; likewise
+    virtual std::size_t frequency_count() const = 0;
+    virtual bool relevance(double* out) const = 0;  // of the columns; likewise
     // Of a regressor, for each output: how far below and above an answer targets lie, for a share of them; likewise.
     virtual bool margins(double share, double* out) const = 0;
+    // Bytes of the block that the frequencies, the ring and the ferns have; and how many changes of the stream were
+    // noticed, with the row and the kind of the last ones (room for `EventLog::most` pairs); likewise.
+    virtual bool shares(double* out) const = 0;
+    virtual bool events(std::uint64_t& count, std::uint64_t* out) const = 0;
     virtual void forget_lags() = 0;
     virtual void forget_rows() = 0;
     virtual bool valid() const = 0;

@@ -25,6 +25,7 @@
 #endif
 
 #include "engine.hpp"
+#include "pocketkernel/event_log.hpp"
 #include "pocketkernel/kernels/list.hpp"
 #include "pocketkernel/losses/list.hpp"
 #include "pocketkernel/row.hpp"
@@ -426,9 +427,14 @@ class PyLearner {
         }
         return kernels;
     }
+    std::size_t frequency_count() {
+        const Guard guard(*this, reading);
+        return engine_->frequency_count();
+    }
     bool frequencies(nb::handle out) {
         const View o(out, true);
-        if (!o.has(2, "d") || o.size(0) != settings_.config.budget || o.size(1) != settings_.config.features)
+        const Guard guard(*this, reading);
+        if (!o.has(2, "d") || o.size(0) != engine_->frequency_count() || o.size(1) != settings_.config.features)
             return false;
         return engine_->frequencies(o.data<double>());
     }
@@ -445,6 +451,22 @@ class PyLearner {
         return bounds;
     }
 
+    std::vector<double> shares() {
+        const Guard guard(*this, reading);
+        std::vector<double> bytes(3);
+        if (!engine_->shares(bytes.data())) bytes.clear();
+        return bytes;
+    }
+    // How many there were, and the last ones: row, kind.
+    nb::tuple events() {
+        const Guard guard(*this, reading);
+        std::uint64_t count = 0, pairs[2 * pk::EventLog::most];
+        nb::list last;
+        if (engine_->events(count, pairs))
+            for (std::size_t n = 0; n < std::min<std::uint64_t>(count, pk::EventLog::most); ++n)
+                last.append(nb::make_tuple(pairs[2 * n], pairs[2 * n + 1]));
+        return nb::make_tuple(count, last);
+    }
     void forget_lags() {
         const Guard guard(*this, changing);
         engine_->forget_lags();
@@ -1186,7 +1208,10 @@ NB_MODULE(_core, m) {
         .def("tally", &PyLearner::tally)
         .def("report", &PyLearner::report)
         .def("frequencies", &PyLearner::frequencies, "out"_a)
+        .def_prop_ro("frequency_count", &PyLearner::frequency_count)
         .def("relevance", &PyLearner::relevance)
+        .def("shares", &PyLearner::shares)
+        .def("events", &PyLearner::events)
         .def("margins", &PyLearner::margins, "share"_a)
         .def("forget_lags", &PyLearner::forget_lags)
         .def("forget_rows", &PyLearner::forget_rows)

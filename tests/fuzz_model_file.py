@@ -376,7 +376,7 @@ FAMILIES = ["gaussian", "laplacian", "polynomial", "linear"]
 LOSSES = ["hinge", "logistic", "smooth_hinge"]
 
 
-REVISIONS = {"pocket_classifier": [3], "m_omd_s": [2], "multiclass_m_omd_s": [2]}
+REVISIONS = {"pocket_classifier": [4], "m_omd_s": [2], "multiclass_m_omd_s": [2]}
 
 
 def model_digest(recipe):

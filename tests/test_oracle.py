@@ -376,9 +376,11 @@ def pockets(X, y, C, memory, seed=1, **given):
     widths = [kernel.width for kernel in first._recipe.kernels if isinstance(kernel, Gaussian)]
     kernels, d = first._recipe.kernels, X.shape[1]
     lag = len(kernels) > 1 and kernels[-1] == Linear()
-    ring = len(kernels) > 1 + len(widths) + lag
-    rows = max(2 * first.budget_ * (32 * C + d) // (16 * (d + 2)), 1) * 16 if ring else 0
-    return model, oracle.PocketClassifier(widths, first.frequencies_, d, C, 8, lag, rows)
+    block = len(kernels) > 1 + len(widths) + lag
+    shared = oracle.pocket_classifier.Block(first.budget_, d, C, 8) if block else None
+    reference = oracle.PocketClassifier(widths, first.frequencies_, d, C, 8, lag, shared, seed)
+    np.testing.assert_array_equal(reference.W, first.frequencies_)
+    return model, reference
 
 
 def compare_pockets(X, y, C, memory, as_csr=False, weights=None, **given):
@@ -391,6 +393,14 @@ def compare_pockets(X, y, C, memory, as_csr=False, weights=None, **given):
     np.testing.assert_allclose(done.norms, reference.norms(), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.column_relevance_, reference.factors, rtol=1e-9)
     assert (reference.weighings > 0) == (reference.D > 0)
+    assert model.events_ == reference.events[-7:]
+    assert (done.events, done.event_count) == (model.events_, len(reference.events))
+    np.testing.assert_array_equal(model.frequencies_, reference.W)
+    if (block := reference.block) is not None:
+        shares = model.memory_shares_
+        assert shares == {
+            "frequencies": block.tiles * block.tile, "ring": block.ring_bytes, "ferns": block.room * block.fern
+        }  # fmt: skip
     pulls = np.abs(reference.w) * reference.norms()
     shares = pulls / pulls.sum()
     np.testing.assert_allclose(model.kernel_weights_, shares, rtol=1e-8, atol=1e-12)
@@ -410,13 +420,13 @@ def test_pocket_classifier(memory, experts, weights):
 
 
 @pytest.mark.parametrize("weights", [False, True], ids=["", "weights"])
-@pytest.mark.parametrize(("memory", "experts"), [("3KiB", 1), ("12KiB", 5), ("48KiB", 7)])
+@pytest.mark.parametrize(("memory", "experts"), [("3KiB", 1), ("12KiB", 6), ("48KiB", 8)])
 def test_pocket_classifier_of_several_classes(memory, experts, weights):
     X, _ = streams.rings(1000)
     w = streams.weights(len(X), seed=4) if weights else None
     reference = compare_pockets(X, streams.in_classes(X, 4), 4, memory, weights=w)
     assert (experts, 4) == (reference.K, reference.R)
-    assert (reference.moves > 3) == (experts > 5)
+    assert (reference.moves > 3) == (experts > 6)
     assert reference.rounds == (len(X) if w is None else np.count_nonzero(w))
 
 
@@ -431,6 +441,33 @@ def test_pocket_classifier_on_sparse_rows(stream, C, as_csr, weights):
     w = streams.weights(len(y), seed=4) if weights else None
     reference = compare_pockets(X, y, C, "48KiB" if C == 2 else "128KiB", as_csr, w)
     assert reference.moves > 1
+
+
+def squares(C, rows=1800, seed=0):
+    """A board of small squares, for which rows must be remembered."""
+    X = np.random.default_rng(seed).uniform(0, 5, size=(rows, 2))
+    return X, np.floor(X).sum(axis=1).astype(int) % C
+
+
+def thresholds(C, rows=1800, seed=0):
+    """Classes that depend on thresholds of several columns, for which ferns are made; then only a plane counts."""
+    X = np.random.default_rng(seed).standard_normal((rows, 6))
+    return X, np.where(np.arange(rows) < 1300, (X > 0.5).sum(axis=1) % C, np.digitize(X.sum(axis=1), range(C - 1)))
+
+
+@pytest.mark.parametrize("weights", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize(
+    ("stream", "C", "memory"),
+    [(squares, 2, "72KiB"), (squares, 3, "24KiB"), (thresholds, 2, "80KiB"), (thresholds, 5, "64KiB")],
+)
+def test_pocket_classifier_shares_memory_by_evidence(stream, C, memory, weights):
+    X, y = stream(C)
+    w = streams.weights(len(y), seed=4) if weights else None
+    reference = compare_pockets(X, y, C, memory, weights=w)
+    block = reference.block
+    print(block.tiles * block.tile / block.bytes, block.ring_bytes / block.bytes, reference.shifts, reference.grown)
+    assert reference.shifts > 0
+    assert len(block.ferns) > 3
 
 
 def test_pocket_classifier_when_two_classes_change_places():

@@ -85,7 +85,7 @@ def test_memory_goes_to_the_widths_that_predict():
     board = ((np.floor(1.5 * X[:, 0]) + np.floor(1.5 * X[:, 1])) % 2).astype(int)
     narrow, wide = make(memory="64KiB").fit(X, board), make(memory="64KiB").fit(*rings(6000, d=2))
     middles = [
-        model.diagnostics_.stored[1:7] @ np.arange(6) / model.diagnostics_.stored.sum() for model in (narrow, wide)
+        model.diagnostics_.stored[1:7] @ np.arange(6) / model.diagnostics_.stored[1:7].sum() for model in (narrow, wide)
     ]
     assert middles[0] > middles[1] + 0.7
     assert narrow.score(X, board) > 0.85
@@ -527,9 +527,8 @@ def test_cases_are_remembered(seed):
     model = make(memory="64KiB")
     wrong = np.argmax(model.predict_then_learn(X, y), axis=1) != y
     assert np.mean(wrong[LATE]) < 0.01
-    done = model.diagnostics_
-    assert done.stored[-2] > 3000  # rows of the ring
-    assert model.kernel_weights_[-2] > 0.05
+    assert model.diagnostics_.stored[-3] > 1000  # rows of the ring
+    assert model.shares_["ring"] > 0.05
 
 
 def test_a_full_ring_follows_clusters_that_move():

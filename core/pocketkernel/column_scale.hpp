@@ -78,6 +78,26 @@ class ColumnScale {
         return for_each_batch(row, scratch, [&](const Batch& batch) { observe(batch, now); });
     }
 
+    // Scratch, for a learner that asks which columns have started.
+    void plan(Arena& arena) { started_ = arena.take<bool>(columns_); }
+    // After `refresh`: calls f(k, mean) for the columns that have started with this row, for the first time or again.
+    template <class F>
+    void for_each_started(F&& f) {
+        if (!some_started_) return;
+        some_started_ = false;
+        for (std::size_t k = 0; k < columns_; ++k)
+            if (started_[k]) {
+                f(k, mean_[k]);
+                started_[k] = false;
+            }
+    }
+    // Whether a column has started again with this row.
+    bool take_restarted() {
+        const bool was = restarted_;
+        restarted_ = false;
+        return was;
+    }
+
     // z of a row of zeros, if rows may be sparse.
     const T* zero() const { return zero_; }
 
@@ -341,6 +361,7 @@ class ColumnScale {
             m = s = e = 0.0;
             n = 1.0;
             unlike = usual()[k] = T(0);
+            note_start(k, true);
         }
         if (zeros > 0) {
             const auto more = static_cast<double>(zeros);
@@ -474,9 +495,16 @@ class ColumnScale {
         part(age()[k], n, unlike);
         if (x != x) return;
         if (n > T(1) && beyond()[k] < T(most_beyond) && absolute(unlike) < T(most_unlike)) return;
+        note_start(k, n > T(1));
         mean_[k] = x;
         deviation()[k] = usual()[k] = beyond()[k] = last()[k] = T(0);
         age()[k] = T(1);
+    }
+
+    void note_start(std::size_t k, bool again) {
+        restarted_ = restarted_ || again;
+        some_started_ = true;
+        if (started_) started_[k] = true;
     }
 
     std::size_t columns_ = 0;
@@ -487,7 +515,9 @@ class ColumnScale {
     T* zero_ = nullptr;              // z of 0
     std::uint32_t* rows_ = nullptr;  // the row up to which a column's figures are
     Pace* pace_ = nullptr;
-    bool moved_ = false;  // whether some column's z has; settled within the row
+    bool* started_ = nullptr;  // of columns, if anybody asks
+    // Whether some column's z has moved; some have started, or started again. Settled within the row.
+    bool moved_ = false, some_started_ = false, restarted_ = false;
 };
 
 POCKETKERNEL_END

@@ -6,7 +6,8 @@
 //            + theta'_j . (cos 2a_j, sin 2a_j)       over those of owner i - 1, whose width is twice as large
 //
 // So every frequency, kept once, serves two widths; the second one's waves come by doubling the angle. A tile can
-// change hands: it starts again from theta = 0, so no score jumps but those of the losers.
+// change hands: it starts again from theta = 0, so no score jumps but those of the losers. A pool on a block that it
+// shares with others has tiles at the front of it, and can be given more of them or fewer.
 #pragma once
 
 #include "arena.hpp"
@@ -41,28 +42,56 @@ class FeaturePool {
           owner_(arena.take<std::uint8_t>(tiles_)),
           theta_(arena.take<T>(tiles_, functions, waves * W)),
           at_zero_(may_be_sparse ? arena.take<T>(tiles_, W) : nullptr),
-          frequencies_(arena.take<std::int8_t>(tiles_, features, W)) {}
+          frequencies_(arena.take<std::int8_t>(tiles_, features, W)),
+          from_tile_to_tile_{functions * waves * W, W, features * W} {}
 
-    // Scratch, which is not part of the state.
+    // At the front of a block, in up to `most` tiles of `tile_bytes`; `in_use` is part of the state and counts them.
+    // The scratch of a tile is in it, so that whoever has the bytes has all of them.
+    FeaturePool(Arena& arena, unsigned char* block, std::uint64_t* in_use, std::size_t most, std::size_t features,
+                std::size_t functions, bool may_be_sparse)
+        : tiles_(most),
+          features_(features),
+          functions_(functions),
+          in_use_(in_use),
+          owner_(arena.take<std::uint8_t>(most)) {
+        const std::size_t bytes = tile_bytes(features, functions, may_be_sparse), numbers = bytes / sizeof(T);
+        from_tile_to_tile_ = {numbers, numbers, bytes};
+        if (!block) return;
+        theta_ = reinterpret_cast<T*>(block);
+        angles_ = theta_ + functions * waves * W;
+        if (may_be_sparse) at_zero_ = angles_ + W;
+        frequencies_ = reinterpret_cast<std::int8_t*>(block + bytes - features * W);
+    }
+    static constexpr std::size_t bytes_per_frequency(std::size_t features, std::size_t functions, bool may_be_sparse) {
+        return (waves * functions + may_be_sparse + 1) * sizeof(T) + features;
+    }
+    static constexpr std::size_t tile_bytes(std::size_t features, std::size_t functions, bool may_be_sparse) {
+        return W * bytes_per_frequency(features, functions, may_be_sparse);
+    }
+
+    // Scratch, which is not part of the state, of a pool that has its own memory.
     void plan(Arena& arena) { angles_ = arena.take<T>(tiles_, W); }
 
     // Draws the frequencies, and lends the tiles to owners 1 .. `owners` in turn.
     void reset(Rng& rng, std::size_t owners) {
         Normal normal(rng);
-        for (std::size_t n = 0; n < tiles_ * features_ * W; ++n)
-            frequencies_[n] =
-                static_cast<std::int8_t>(larger(-127.0, smaller(127.0, std::floor(per_unit * normal.next() + 0.5))));
-        for (std::size_t tile = 0; tile < tiles_; ++tile) owner_[tile] = static_cast<std::uint8_t>(1 + tile % owners);
+        for (std::size_t tile = 0; tile < tiles(); ++tile) {
+            draw(tile, normal);
+            owner_[tile] = static_cast<std::uint8_t>(1 + tile % owners);
+        }
     }
 
-    std::size_t tiles() const { return tiles_; }
+    std::size_t tiles() const { return in_use_ ? static_cast<std::size_t>(*in_use_) : tiles_; }
+    std::size_t most_tiles() const { return tiles_; }
+    // In a shared block: what is behind the tiles.
+    unsigned char* end() const { return reinterpret_cast<unsigned char*>(theta(tiles(), 0)); }
     std::size_t tiles_of(std::size_t owner) const {
         std::size_t count = 0;
-        for (std::size_t tile = 0; tile < tiles_; ++tile) count += owner_[tile] == owner;
+        for (std::size_t tile = 0; tile < tiles(); ++tile) count += owner_[tile] == owner;
         return count;
     }
     double frequency(std::size_t j, std::size_t k) const {
-        return static_cast<double>(frequencies_[((j / W) * features_ + k) * W + j % W]) / per_unit;
+        return static_cast<double>(frequencies(j / W)[k * W + j % W]) / per_unit;
     }
 
     // The first tile of an owner that has one goes to another.
@@ -73,24 +102,43 @@ class FeaturePool {
         std::memset(theta(tile, 0), 0, functions_ * waves * W * sizeof(T));
     }
 
+    // In a shared block: a new tile behind the others, with new frequencies.
+    void add(Rng& rng, std::size_t owner) {
+        const std::size_t tile = tiles();
+        ++*in_use_;
+        Normal normal(rng);
+        draw(tile, normal);
+        owner_[tile] = static_cast<std::uint8_t>(owner);
+        std::memset(theta(tile, 0), 0, functions_ * waves * W * sizeof(T));
+    }
+    // In a shared block: the last tile of an owner that has one is dropped, and the very last one takes its place.
+    void drop(std::size_t owner) {
+        const std::size_t last = tiles() - 1;
+        std::size_t tile = last;
+        while (owner_[tile] != owner) --tile;
+        owner_[tile] = owner_[last];
+        if (tile != last) std::memcpy(theta(tile, 0), theta(last, 0), from_tile_to_tile_.frequencies);
+        --*in_use_;
+    }
+
     // Moves up to an eighth of the tiles towards shares that fall by e for every `tolerance` (a part of it) that an
     // owner's loss is above the least. Two thirds of that loss are its own, one the next width's, which it serves. If
     // there are enough tiles every owner keeps one as a scout. count(i) is where the tiles of owner i are counted;
     // `shares` has room for a number of every owner, and one.
     template <class Loss, class Count>
     void review(std::size_t owners, double tolerance, double least_loss, Loss&& loss, Count&& count, double* shares) {
-        const std::size_t least = tiles_ >= 4 * owners ? 1 : 0;
+        const std::size_t least = tiles() >= 4 * owners ? 1 : 0;
         const auto loss_of = [&](std::size_t i) { return (2.0 * loss(i) + loss(i + 1)) / 3.0; };
         double best = loss_of(1), total = 0.0;
         for (std::size_t i = 2; i <= owners; ++i) best = smaller(loss_of(i), best);
         best = larger(best, least_loss);
         for (std::size_t i = 1; i <= owners; ++i)
             total += shares[i] = exponential((1.0 - loss_of(i) / best) / tolerance);
-        for (std::size_t move = 0; move <= tiles_ / 8; ++move) {
+        for (std::size_t move = 0; move <= tiles() / 8; ++move) {
             std::size_t from = 0, to = 0;
             double surplus = 1.0, deficit = 0.5;
             for (std::size_t i = 1; i <= owners; ++i) {
-                const double fair = shares[i] / total * static_cast<double>(tiles_);
+                const double fair = shares[i] / total * static_cast<double>(tiles());
                 const double over = static_cast<double>(count(i)) - larger(fair, static_cast<double>(least));
                 if (over >= surplus && count(i) > least) surplus = over, from = i;
                 if (-over >= deficit) deficit = -over, to = i;
@@ -104,51 +152,44 @@ class FeaturePool {
 
     // Where the frequencies see a row of zeros, to be told whenever z changes its meaning.
     void refresh(const T* zero) {
-        for (std::size_t tile = 0; parts::sparse_rows && at_zero_ && tile < tiles_; ++tile)
-            project_dense(tile, zero).store(at_zero_ + tile * W);
+        for (std::size_t tile = 0; parts::sparse_rows && at_zero_ && tile < tiles(); ++tile)
+            project_dense(tile, zero).store(at_zero(tile));
     }
 
     // The same after column k of that row alone has changed.
     void refresh_column(std::size_t k, T change) {
-        for (std::size_t tile = 0; parts::sparse_rows && at_zero_ && tile < tiles_; ++tile)
-            (Pack<T>::load(at_zero_ + tile * W) +
-             from_bytes<T>(frequencies_ + (tile * features_ + k) * W) * Pack<T>(change))
-                .store(at_zero_ + tile * W);
+        for (std::size_t tile = 0; parts::sparse_rows && at_zero_ && tile < tiles(); ++tile)
+            (Pack<T>::load(at_zero(tile)) + from_bytes<T>(frequencies(tile) + k * W) * Pack<T>(change))
+                .store(at_zero(tile));
     }
 
     // partial[iR + r] += f_ir at z, lane by lane, for all widths i and functions r. A sparse z lists what it adds to a
     // row of zeros. The angles are kept for `step` if wanted.
     template <class InverseWidth>
     void evaluate(const Query<T>& z, InverseWidth&& inverse_width, Pack<T>* partial, bool keep_angles) const {
-        for (std::size_t tile = 0; tile < tiles_; ++tile) {
-            const std::size_t i = owner_[tile];
-            const Pack<T> projection =
-                parts::sparse_rows && z.sparse ? project_sparse(tile, z) : project_dense(tile, z.dense);
-            const Pack<T> angle = projection * Pack<T>(static_cast<T>(inverse_width(i) / per_unit));
-            if (keep_angles) angle.store(angles_ + tile * W);
-            const Wave wave(angle);
-            for (std::size_t r = 0; r < functions_; ++r) {
-                const T* a = theta(tile, r);
-                add_waves(a, wave.of, partial[i * functions_ + r]);
-                add_waves(a + 2 * W, wave.of + 2, partial[(i + 1) * functions_ + r]);
-            }
-        }
+        for (std::size_t tile = 0; tile < tiles(); ++tile)
+            evaluate_tile(tile, z, inverse_width(owner_[tile]), partial + owner_[tile] * functions_, keep_angles);
+    }
+    // The same for the tiles of one owner i alone: own part of f_ir in partial[r], part of the next width's in
+    // partial[R + r].
+    void evaluate(std::size_t i, const Query<T>& z, double inverse_width, Pack<T>* partial, bool keep_angles) const {
+        for (std::size_t tile = 0; tile < tiles(); ++tile)
+            if (owner_[tile] == i) evaluate_tile(tile, z, inverse_width, partial, keep_angles);
     }
 
     // theta_ir -= steps[iR + r] times the waves, at the angles that `evaluate` kept.
     void step(const double* steps) {
-        for (std::size_t tile = 0; tile < tiles_; ++tile)
-            step_tile(tile, Wave(Pack<T>::load(angles_ + tile * W)), steps);
+        for (std::size_t tile = 0; tile < tiles(); ++tile) step_tile(tile, Wave(Pack<T>::load(angles(tile))), steps);
     }
 
     // The same; and in the place of the angles go the slopes of sum_ir weight(i, r) f_ir in the projections w_j'z, as
     // they were before the step.
     template <class InverseWidth, class Weight>
     void step(const double* steps, InverseWidth&& inverse_width, Weight&& weight) {
-        for (std::size_t tile = 0; tile < tiles_; ++tile) {
+        for (std::size_t tile = 0; tile < tiles(); ++tile) {
             const std::size_t i = owner_[tile];
             const double per_step = inverse_width(i) / per_unit;
-            const Wave wave(Pack<T>::load(angles_ + tile * W));
+            const Wave wave(Pack<T>::load(angles(tile)));
             Pack<T> slope(T(0));
             for (std::size_t r = 0; r < functions_; ++r) {
                 const T* a = theta(tile, r);
@@ -164,7 +205,7 @@ class FeaturePool {
                     },
                     slope, theta[0], theta[1], theta[2], theta[3], wave.of[0], wave.of[1], wave.of[2], wave.of[3]);
             }
-            slope.store(angles_ + tile * W);
+            slope.store(angles(tile));
             step_tile(tile, wave, steps);
         }
     }
@@ -174,9 +215,9 @@ class FeaturePool {
     void slopes(std::size_t k, T* out) const {
         Pack<T> total[N];
         for (Pack<T>& one : total) one = Pack<T>(T(0));
-        for (std::size_t tile = 0; tile < tiles_; ++tile) {
-            const Pack<T> slope = Pack<T>::load(angles_ + tile * W);
-            const std::int8_t* w = frequencies_ + (tile * features_ + k) * W;
+        for (std::size_t tile = 0; tile < tiles(); ++tile) {
+            const Pack<T> slope = Pack<T>::load(angles(tile));
+            const std::int8_t* w = frequencies(tile) + k * W;
             for (std::size_t n = 0; n < N; ++n) {
                 const Pack<T> frequency = from_bytes<T>(w + n * W);
                 lanewise([](auto& t, const auto& s, const auto& f) POCKETKERNEL_FLAT { t = t + s * f; }, total[n],
@@ -196,7 +237,7 @@ class FeaturePool {
     // Function r of every width, times a factor.
     void scale(std::size_t r, double factor) {
         const Pack<T> by(static_cast<T>(factor));
-        for (std::size_t tile = 0; tile < tiles_; ++tile)
+        for (std::size_t tile = 0; tile < tiles(); ++tile)
             for (std::size_t n = 0; n < waves; ++n)
                 (Pack<T>::load(theta(tile, r) + n * W) * by).store(theta(tile, r) + n * W);
     }
@@ -204,7 +245,7 @@ class FeaturePool {
     // |f_i|^2, the sum of the squared theta.
     double norm2(std::size_t i) const {
         double total = 0.0;
-        for (std::size_t tile = 0; tile < tiles_; ++tile)
+        for (std::size_t tile = 0; tile < tiles(); ++tile)
             for (std::size_t r = 0; r < functions_; ++r)
                 for (std::size_t n = 0; n < waves * W; ++n)
                     if (owner_[tile] + n / (2 * W) == i) {
@@ -217,12 +258,15 @@ class FeaturePool {
     // Coefficients far below what overflows, projections of a row of zeros within what |z_k| <= `most` can give.
     bool valid(std::size_t owners, double most = 71.0) const {
         const double farthest = 128.0 * most * static_cast<double>(features_);
-        bool good = true;
-        for (std::size_t tile = 0; tile < tiles_; ++tile) good = good && owner_[tile] >= 1 && owner_[tile] <= owners;
-        for (std::size_t n = 0; n < tiles_ * functions_ * waves * W; ++n)
-            good = good && absolute(static_cast<double>(theta_[n])) <= coefficient_limit<T>();
-        for (std::size_t n = 0; at_zero_ && n < tiles_ * W; ++n)
-            good = good && absolute(static_cast<double>(at_zero_[n])) <= farthest;
+        bool good = tiles() <= tiles_;
+        for (std::size_t tile = 0; good && tile < tiles(); ++tile)
+            good = good && owner_[tile] >= 1 && owner_[tile] <= owners;
+        for (std::size_t tile = 0; good && tile < tiles(); ++tile) {
+            for (std::size_t n = 0; n < functions_ * waves * W; ++n)
+                good = good && absolute(static_cast<double>(theta(tile, 0)[n])) <= coefficient_limit<T>();
+            for (std::size_t n = 0; at_zero_ && n < W; ++n)
+                good = good && absolute(static_cast<double>(at_zero(tile)[n])) <= farthest;
+        }
         return good;
     }
 
@@ -243,6 +287,21 @@ class FeaturePool {
                 of[0], of[1], of[2], of[3]);
         }
     };
+
+    // Own part of f_ir in partial[r], the next width's in partial[R + r].
+    POCKETKERNEL_INLINE void evaluate_tile(std::size_t tile, const Query<T>& z, double inverse_width, Pack<T>* partial,
+                                           bool keep_angles) const {
+        const Pack<T> projection =
+            parts::sparse_rows && z.sparse ? project_sparse(tile, z) : project_dense(tile, z.dense);
+        const Pack<T> angle = projection * Pack<T>(static_cast<T>(inverse_width / per_unit));
+        if (keep_angles) angle.store(angles(tile));
+        const Wave wave(angle);
+        for (std::size_t r = 0; r < functions_; ++r) {
+            const T* a = theta(tile, r);
+            add_waves(a, wave.of, partial[r]);
+            add_waves(a + 2 * W, wave.of + 2, partial[functions_ + r]);
+        }
+    }
 
     POCKETKERNEL_INLINE void step_tile(std::size_t tile, const Wave& wave, const double* steps) {
         for (std::size_t r = 0; r < functions_; ++r) {
@@ -265,28 +324,42 @@ class FeaturePool {
                  sum, a, b, wave[0], wave[1]);
     }
 
-    T* theta(std::size_t tile, std::size_t r) { return theta_ + (tile * functions_ + r) * waves * W; }
-    const T* theta(std::size_t tile, std::size_t r) const { return theta_ + (tile * functions_ + r) * waves * W; }
+    T* theta(std::size_t tile, std::size_t r) const { return theta_ + tile * from_tile_to_tile_.theta + r * waves * W; }
+    T* angles(std::size_t tile) const { return angles_ + tile * from_tile_to_tile_.lanes; }
+    T* at_zero(std::size_t tile) const { return at_zero_ + tile * from_tile_to_tile_.lanes; }
+    std::int8_t* frequencies(std::size_t tile) const { return frequencies_ + tile * from_tile_to_tile_.frequencies; }
+
+    void draw(std::size_t tile, Normal& normal) {
+        for (std::size_t n = 0; n < features_ * W; ++n)
+            frequencies(tile)[n] =
+                static_cast<std::int8_t>(larger(-127.0, smaller(127.0, std::floor(per_unit * normal.next() + 0.5))));
+    }
 
     Pack<T> project_dense(std::size_t tile, const T* z) const {
-        const std::int8_t* w = frequencies_ + tile * features_ * W;
+        const std::int8_t* w = frequencies(tile);
         Pack<T> product(T(0));
         for (std::size_t k = 0; k < features_; ++k) add_product(product, w + k * W, z[k]);
         return product;
     }
     Pack<T> project_sparse(std::size_t tile, const Query<T>& z) const {
-        const std::int8_t* w = frequencies_ + tile * features_ * W;
-        Pack<T> product = Pack<T>::load(at_zero_ + tile * W);
+        const std::int8_t* w = frequencies(tile);
+        Pack<T> product = Pack<T>::load(at_zero(tile));
         for (std::size_t n = 0; n < z.nonzeros; ++n)
             add_product(product, w + static_cast<std::size_t>(z.columns[n]) * W, z.values[n]);
         return product;
     }
 
+    struct Strides {
+        std::size_t theta = 0, lanes = 0, frequencies = 0;  // in numbers of their kind
+    };
+
     std::size_t tiles_ = 0, features_ = 0, functions_ = 0;
+    std::uint64_t* in_use_ = nullptr;  // null if all are
     std::uint8_t* owner_ = nullptr;
     T* theta_ = nullptr;    // tile by tile, function by function: on cos a, sin a, cos 2a, sin 2a
     T* at_zero_ = nullptr;  // w_j'z of a row of zeros, if rows may be sparse
     std::int8_t* frequencies_ = nullptr;
+    Strides from_tile_to_tile_{};
     T* angles_ = nullptr;
 };
 

@@ -1,19 +1,22 @@
 // LabelRing: the last rows in a byte per column, each with its label, and an expert that asks the nearest ones.
 //
 //   q_k    128 + 16 z_k, rounded, from 1 to 255
-//   v_k    e^rho_k over the sum of all, in whole numbers up to 255: how much column k counts
+//   v_k    127 e^rho_k over the largest of them, in whole numbers: how much column k counts
 //   D_j    sum_k v_k |q_k - q_jk|, the distance of row j, exact in 32 bits
-//   x_mr   1 if the label of neighbour m is r. Neighbours are the 3 nearest of the last 64th, of the last 8th, and of
-//   all
-//          rows (at least 16, in whole pages): small windows follow drift, all of it serves a stream at rest
+//   x_mr   1 if the label of neighbour m is r; of two classes 1 or -1. Neighbours are the 3 nearest of the last 64th,
+//   of
+//          the last 8th, and of all rows (at least 16, in whole pages): small windows follow drift, all of it serves a
+//          stream at rest
 //   s_r    sum_m a_m x_mr, with the same weights for all classes
 //   a_m    a_m - c G_m / (2 sqrt(q_m)),  q_m = 1 + sum of c G_m^2,  G_m = sum_r g_r x_mr        (AdaGrad)
 //
-// Rows sit in pages of 16, column by column. One pass goes from the newest page to the oldest.
+// Rows sit in pages of 16, column by column, with their labels behind. One pass goes from the newest page to the
+// oldest. Pages are counted from the end of a block that others use too, so that a ring which grows keeps its rows.
 #pragma once
 
 #include "arena.hpp"
 #include "math.hpp"
+#include "state.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -23,31 +26,47 @@ class LabelRing {
     static constexpr std::size_t windows = 3, nearest = 3, neighbours = windows * nearest;
     struct Found {
         std::int32_t label[neighbours];  // -1 if there is none
+
+        // Of the nearest row of a window.
+        std::int32_t first(std::size_t window) const { return label[window * nearest]; }
     };
 
     LabelRing() = default;
-    // As many pages as `bytes` have room for, one at least. The arena sees it if that is too much.
-    LabelRing(Arena& arena, double bytes, std::size_t columns)
-        : pages_(static_cast<std::size_t>(larger(1.0, smaller(bytes / page_bytes(columns), 1e9)))),
-          columns_(columns),
-          numbers_(arena.take<double>(2 * neighbours)),
-          stored_(arena.take<std::uint64_t>(1)),
-          labels_(arena.take<std::uint16_t>(pages_, page)),
-          column_weights_(arena.take<std::uint8_t>(columns)),
-          rows_(arena.take<std::uint8_t>(pages_, page, columns)) {}
+    // `end` is where the block ends.
+    LabelRing(Arena& arena, unsigned char* end, std::size_t columns, std::size_t classes)
+        : columns_(columns),
+          functions_(classes == 2 ? 1 : classes),
+          end_(end),
+          state_(arena.take<State>(1)),
+          column_weights_(arena.take<std::uint8_t>(columns)) {}
+
+    static std::size_t page_bytes(std::size_t columns, std::size_t classes) {
+        return page * (columns + label_bytes(classes));
+    }
 
     void reset() {
         for (std::size_t m = 0; m < neighbours; ++m) {
-            weights()[m] = 1.0 / (1.0 + 0.5 * static_cast<double>(m % nearest)) / static_cast<double>(windows);
-            squares()[m] = 1.0;
+            state_->weights[m] = 1.0 / (1.0 + 0.5 * static_cast<double>(m % nearest)) / static_cast<double>(windows);
+            state_->squares[m] = 1.0;
         }
         for (std::size_t k = 0; k < columns_; ++k) column_weights_[k] = 16;
     }
 
     // Without its rows. What it has learned about neighbours stays.
-    void forget() { *stored_ = 0; }
+    void forget() { state_->filled = state_->next = 0; }
 
-    std::size_t capacity() const { return pages_ * page; }
+    // New room is filled first; if there is less of it, the rows there are lost.
+    void resize(std::size_t pages) {
+        const std::uint64_t before = state_->pages * page, now = pages * page;
+        if (now > before && state_->filled == before) state_->next = before;
+        if (state_->next >= now) state_->next = 0;
+        state_->pages = pages;
+        state_->filled = smaller(state_->filled, now);
+    }
+
+    std::size_t pages() const { return static_cast<std::size_t>(state_->pages); }
+    std::size_t capacity() const { return pages() * page; }
+    std::size_t rows() const { return static_cast<std::size_t>(state_->filled); }
 
     void round(const T* z, std::uint8_t* q) const {
         for (std::size_t k = 0; k < columns_; ++k) {
@@ -60,7 +79,8 @@ class LabelRing {
         const std::size_t there = rows();
         const std::size_t limits[] = {larger(capacity() / 64, page), larger(capacity() / 8, page)};
         const std::size_t last = (there + page - 1) / page;  // pages that hold rows
-        const std::size_t newest = there > 0 ? static_cast<std::size_t>((*stored_ - 1) % capacity()) / page : 0;
+        const std::size_t place = static_cast<std::size_t>(state_->next);
+        const std::size_t newest = place > 0 ? (place - 1) / page : last - 1;
         List list;
         Found found;
         std::size_t window = 0;
@@ -76,58 +96,87 @@ class LabelRing {
 
     double score(const Found& found, std::size_t r) const {
         double s = 0.0;
-        for (std::size_t m = 0; m < neighbours; ++m)
-            if (found.label[m] == static_cast<std::int32_t>(r)) s += weights()[m];
+        for (std::size_t m = 0; m < neighbours; ++m) s += state_->weights[m] * input(found.label[m], r);
         return s;
     }
 
     void step(const Found& found, const double* slopes, double times) {
         for (std::size_t m = 0; m < neighbours; ++m) {
             if (found.label[m] < 0) continue;
-            const double G = slopes[found.label[m]];
-            weights()[m] -= 0.5 * times * G / std::sqrt(squares()[m] + times * times * (G * G));
-            squares()[m] += times * (G * G);
+            const std::size_t r = functions_ == 1 ? 0 : static_cast<std::size_t>(found.label[m]);
+            const double G = slopes[r] * input(found.label[m], r);
+            state_->weights[m] -= 0.5 * times * G / std::sqrt(state_->squares[m] + times * times * (G * G));
+            state_->squares[m] += times * (G * G);
         }
     }
 
     // In the place of the oldest row, if there is no other.
     void store(const std::uint8_t* q, std::size_t label) {
-        const auto place = static_cast<std::size_t>((*stored_)++ % capacity());
-        labels_[place] = static_cast<std::uint16_t>(label);
-        std::uint8_t* row = rows_ + place / page * page * columns_ + place % page;
+        if (capacity() == 0) return;
+        const auto place = static_cast<std::size_t>(state_->next);
+        unsigned char* row = page_at(place / page) + place % page;
         for (std::size_t k = 0; k < columns_; ++k) row[k * page] = q[k];
+        const auto number = static_cast<std::uint16_t>(label);
+        if (label_bytes(functions_) == 1)
+            *labels_at(place) = static_cast<unsigned char>(label);
+        else
+            std::memcpy(labels_at(place), &number, sizeof number);
+        state_->filled = larger(state_->filled, state_->next + 1);
+        state_->next = place + 1 < capacity() ? place + 1 : 0;
     }
 
-    // Takes the factors of the columns. Large ones leave digits for the others even of very many columns.
+    // Takes the factors of the columns. Of very many columns the largest weight is less, for sums within 32 bits.
     void weigh(const T* factors) {
-        double total = 0.0;
-        for (std::size_t k = 0; k < columns_; ++k) total += static_cast<double>(factors[k]);
-        const double unit = larger(2048.0, 8.0 * static_cast<double>(columns_)) / total;
+        double greatest = 0.0;
+        for (std::size_t k = 0; k < columns_; ++k) greatest = larger(static_cast<double>(factors[k]), greatest);
+        const double unit = smaller(127.0, std::floor(1.6e7 / static_cast<double>(columns_))) / greatest;
         for (std::size_t k = 0; k < columns_; ++k)
-            column_weights_[k] =
-                static_cast<std::uint8_t>(smaller(255.0, std::floor(unit * static_cast<double>(factors[k]) + 0.5)));
+            column_weights_[k] = static_cast<std::uint8_t>(std::floor(unit * static_cast<double>(factors[k]) + 0.5));
     }
 
     double norm2() const {
         double total = 0.0;
-        for (std::size_t m = 0; m < neighbours; ++m) total += weights()[m] * weights()[m];
+        for (double weight : state_->weights) total += weight * weight;
         return total;
     }
-    std::size_t rows() const { return *stored_ < capacity() ? static_cast<std::size_t>(*stored_) : capacity(); }
 
-    bool valid(std::size_t classes, std::uint64_t most) const {
+    // On so many pages.
+    bool valid(std::size_t pages) const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = *stored_ <= most;
+        bool good = state_->pages == pages && state_->filled <= capacity() && state_->next <= state_->filled &&
+                    (state_->next < capacity() || capacity() == 0);
         for (std::size_t m = 0; m < neighbours; ++m)
-            good = good && within(weights()[m], -1e9, 1e9) && within(squares()[m], 1.0, 1e18);
-        for (std::size_t n = 0; n < capacity(); ++n) good = good && labels_[n] < classes;
+            good = good && within(state_->weights[m], -1e9, 1e9) && within(state_->squares[m], 1.0, 1e18);
+        for (std::size_t k = 0; k < columns_; ++k) good = good && column_weights_[k] <= 127;
+        for (std::size_t n = 0; good && n < rows(); ++n)
+            good = label_of(n) < (functions_ == 1 ? 2 : static_cast<std::int32_t>(functions_));
         return good;
     }
 
   private:
     static constexpr std::size_t page = 16;
-    static double page_bytes(std::size_t columns) {
-        return static_cast<double>(page) * static_cast<double>(columns + sizeof(std::uint16_t));
+
+    struct State {
+        double weights[neighbours], squares[neighbours];
+        std::uint64_t pages, filled, next;  // rows there are, and the place of the next one
+    };
+    static_assert(part_of_state<State, 168>);
+
+    static std::size_t label_bytes(std::size_t classes) { return classes > 256 ? 2 : 1; }
+    double input(std::int32_t label, std::size_t r) const {
+        if (functions_ == 1) return label < 0 ? 0.0 : label == 1 ? 1.0 : -1.0;
+        return label == static_cast<std::int32_t>(r) ? 1.0 : 0.0;
+    }
+
+    unsigned char* page_at(std::size_t p) const { return end_ - (p + 1) * page * (columns_ + label_bytes(functions_)); }
+    unsigned char* labels_at(std::size_t place) const {
+        return page_at(place / page) + page * columns_ + place % page * label_bytes(functions_);
+    }
+    std::int32_t label_of(std::size_t place) const {
+        std::uint16_t number = 0;
+        if (label_bytes(functions_) == 1) return *labels_at(place);
+        std::memcpy(&number, labels_at(place), sizeof number);
+        return number;
     }
 
     // The nearest rows so far, in order; of equally distant ones those found first.
@@ -139,8 +188,8 @@ class LabelRing {
         void copy(std::int32_t* to) const {
             for (std::size_t n = 0; n < nearest; ++n) to[n] = n < count ? label[n] : -1;
         }
-        void offer(std::uint32_t away, std::int32_t its) {
-            if (count == nearest && away >= distance[nearest - 1]) return;
+        bool takes(std::uint32_t away) const { return count < nearest || away < distance[nearest - 1]; }
+        void insert(std::uint32_t away, std::int32_t its) {
             std::size_t n = count < nearest ? count++ : nearest - 1;
             for (; n > 0 && distance[n - 1] > away; --n) {
                 distance[n] = distance[n - 1];
@@ -151,29 +200,37 @@ class LabelRing {
         }
     };
 
+    // Leaves a page as soon as none of its rows can be among the nearest.
     void scan(std::size_t p, const std::uint8_t* q, std::size_t count, List& list) const {
+        constexpr std::size_t at_once = 8;  // columns
         std::uint32_t away[page] = {};
-        const std::uint8_t* row = rows_ + p * page * columns_;
-        for (std::size_t k = 0; k < columns_; ++k, row += page) {
-            const std::int16_t mine = q[k];
-            const std::uint16_t weight = column_weights_[k];
-            for (std::size_t l = 0; l < page; ++l) {
-                const auto gap = static_cast<std::int16_t>(row[l] - mine);
-                away[l] += static_cast<std::uint16_t>(static_cast<std::uint16_t>(gap < 0 ? -gap : gap) * weight);
-            }
+        const unsigned char* row = page_at(p);
+        for (std::size_t k = 0; k < columns_;) {
+            const std::size_t stop = smaller(columns_, k + at_once);
+            for (; k + 1 < stop; k += 2, row += 2 * page)  // two products fit into 16 bits
+                for (std::size_t l = 0; l < page; ++l) {
+                    const std::uint16_t one = product(row[l], q[k], column_weights_[k]);
+                    const std::uint16_t other = product(row[page + l], q[k + 1], column_weights_[k + 1]);
+                    away[l] += static_cast<std::uint16_t>(one + other);
+                }
+            for (; k < stop; ++k, row += page)
+                for (std::size_t l = 0; l < page; ++l) away[l] += product(row[l], q[k], column_weights_[k]);
+            std::uint32_t least = away[0];
+            for (std::size_t l = 1; l < page; ++l) least = away[l] < least ? away[l] : least;
+            if (!list.takes(least)) return;
         }
-        for (std::size_t l = 0; l < count; ++l) list.offer(away[l], labels_[p * page + l]);
+        for (std::size_t l = 0; l < count; ++l)
+            if (list.takes(away[l])) list.insert(away[l], label_of(p * page + l));
+    }
+    static POCKETKERNEL_INLINE std::uint16_t product(std::uint8_t a, std::uint8_t b, std::uint8_t weight) {
+        const auto gap = static_cast<std::int16_t>(a - b);
+        return static_cast<std::uint16_t>(static_cast<std::uint16_t>(gap < 0 ? -gap : gap) * weight);
     }
 
-    double* weights() const { return numbers_; }
-    double* squares() const { return numbers_ + neighbours; }
-
-    std::size_t pages_ = 0, columns_ = 0;
-    double* numbers_ = nullptr;
-    std::uint64_t* stored_ = nullptr;
-    std::uint16_t* labels_ = nullptr;
+    std::size_t columns_ = 0, functions_ = 0;
+    unsigned char* end_ = nullptr;
+    State* state_ = nullptr;
     std::uint8_t* column_weights_ = nullptr;
-    std::uint8_t* rows_ = nullptr;
 };
 
 POCKETKERNEL_END

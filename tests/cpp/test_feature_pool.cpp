@@ -196,6 +196,56 @@ void bears_extremes() {
     CHECK(pooled.pool.norm2(1) < 16.0 * 16.0 * 0.25 * D * 1.01);
 }
 
+// On a block that it shares, a pool computes what one with its own memory does; tiles come and go.
+template <class T>
+void works_on_a_shared_block(bool may_be_sparse) {
+    constexpr std::size_t d = 5, R = 2, K = 5, W = lanes_of<T>, D = 6 * W;
+    Pooled<T, d, D, R, K> own(7, may_be_sparse), shared(7, may_be_sparse);
+    alignas(pack_bytes) static unsigned char block[9 * FeaturePool<T>::tile_bytes(d, R, true)];
+    std::memset(block, 0, sizeof block);
+    std::uint64_t in_use = 6;
+    shared.pool = FeaturePool<T>(shared.arena, block, &in_use, 8, d, R, may_be_sparse);
+    Rng rng(7), other(8);
+    shared.pool.reset(rng, K - 2);
+    const auto same = [&] {
+        own.draw(other);
+        std::memcpy(shared.z, own.z, sizeof own.z);
+        double steps[K * R];
+        for (double& step : steps) step = other.uniform() - 0.5;
+        own.evaluate();
+        shared.evaluate();
+        for (std::size_t n = R; n < K * R; ++n) CHECK_EQUAL(sum(own.partial[n]), sum(shared.partial[n]));
+        // Owner by owner it is the same but for the order of the sums.
+        double sums[K * R] = {};
+        for (std::size_t i = 1; i <= K - 2; ++i) {
+            Pack<T> part[2 * R];
+            for (Pack<T>& one : part) one = Pack<T>(T(0));
+            Query<T> q;
+            q.dense = shared.z;
+            shared.pool.evaluate(i, q, shared.inverse_width(i), part, true);
+            for (std::size_t n = 0; n < 2 * R; ++n) sums[i * R + n] += sum(part[n]);
+        }
+        for (std::size_t n = R; n < K * R; ++n) CHECK_NEAR(sums[n], sum(shared.partial[n]), 1e-4);
+        own.pool.step(steps);
+        shared.pool.step(steps);
+        for (std::size_t i = 1; i < K; ++i) CHECK_NEAR(own.pool.norm2(i), shared.pool.norm2(i), 1e-9);
+    };
+    for (int t = 0; t < 5 && !may_be_sparse; ++t) same();
+    shared.pool.add(rng, 3);
+    CHECK_EQUAL(in_use, 7u);
+    CHECK_EQUAL(shared.pool.tiles_of(3), 3u);
+    CHECK(shared.pool.valid(K - 2));
+    const double frequency = shared.pool.frequency(6 * W + 1, 2), before = shared.pool.norm2(2);
+    CHECK(frequency != 0.0 || shared.pool.frequency(6 * W, 2) != 0.0);
+    shared.pool.drop(1);  // the fourth, whose place the last one takes
+    CHECK_EQUAL(in_use, 6u);
+    CHECK_EQUAL(shared.pool.tiles_of(1), 1u);
+    CHECK_EQUAL(shared.pool.frequency(3 * W + 1, 2), frequency);
+    CHECK(shared.pool.norm2(2) <= before);
+    in_use = 9;
+    CHECK(!shared.pool.valid(K - 2));
+}
+
 }  // namespace
 
 TEST(feature_pool_follows_the_formula) {
@@ -313,4 +363,9 @@ TEST(feature_pool_slopes_and_scale) {
     pooled.pool.scale(1, -0.25);
     const Pack<double>* after = pooled.evaluate();
     for (std::size_t n = 0; n < K * R; ++n) CHECK_EQUAL(sum(after[n]), sums[n] * (n % R == 1 ? -0.25 : 1.0));
+}
+TEST(feature_pool_on_a_shared_block) {
+    works_on_a_shared_block<float>(false);
+    works_on_a_shared_block<float>(true);
+    works_on_a_shared_block<double>(false);
 }

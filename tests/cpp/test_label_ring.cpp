@@ -7,25 +7,29 @@ using namespace pocketkernel;
 
 namespace {
 
-constexpr std::size_t d = 5, classes = 4, bytes = 70 * 16 * (d + 2);
+constexpr std::size_t d = 5, classes = 4, pages = 70;
 
 template <class T>
 struct Ring {
-    alignas(pack_bytes) unsigned char block[bytes + 1024]{};
+    alignas(pack_bytes) unsigned char block[1024]{};
+    unsigned char rows[pages * 16 * (d + 2)]{};
     Arena arena{block};
-    LabelRing<T> of{arena, bytes, d};
+    LabelRing<T> of;
 
-    Ring() {
+    explicit Ring(std::size_t of_classes = classes) : of(arena, rows + sizeof rows, d, of_classes) {
         CHECK(arena.used() <= sizeof block);
+        CHECK(LabelRing<T>::page_bytes(d, of_classes) * pages <= sizeof rows);
         of.reset();
+        of.resize(pages);
     }
     double* numbers() { return reinterpret_cast<double*>(block); }
+    std::uint64_t* counts() { return reinterpret_cast<std::uint64_t*>(block) + 18; }
 };
 
 // Every row there ever was, and what the header says of the nearest, one by one.
 template <class T>
 void finds_the_nearest() {
-    constexpr std::size_t capacity = 70 * 16, rows = 2 * capacity + 37;
+    constexpr std::size_t capacity = pages * 16, rows = 2 * capacity + 37;
     static std::uint8_t all[rows][d];
     static std::size_t labels[rows];
     Ring<T> ring;
@@ -44,13 +48,13 @@ void finds_the_nearest() {
         if (t % 97 == 0 || t < 40) {
             const auto found = ring.of.find(all[t]);
             // Places of the ring from the newest page to the oldest.
-            const std::size_t there = smaller(t, capacity), pages = (there + 15) / 16;
+            const std::size_t there = smaller(t, capacity), last = (there + 15) / 16;
             for (std::size_t window = 0; window < 3; ++window) {
-                const std::size_t limit = window == 0 ? 2 : window == 1 ? 9 : pages;  // whole pages of 17 and 140 rows
+                const std::size_t limit = window == 0 ? 2 : window == 1 ? 9 : last;  // whole pages of 17 and 140 rows
                 std::uint32_t best[3] = {~0u, ~0u, ~0u};
                 std::int32_t label[3] = {-1, -1, -1};
-                for (std::size_t n = 0; n < smaller(limit, pages); ++n) {
-                    const std::size_t page = ((t - 1) % capacity / 16 + pages - n) % pages;
+                for (std::size_t n = 0; n < smaller(limit, last); ++n) {
+                    const std::size_t page = ((t - 1) % capacity / 16 + last - n) % last;
                     for (std::size_t place = page * 16; place < smaller(page * 16 + 16, there); ++place) {
                         std::size_t row = (t - 1) / capacity * capacity + place;  // the last one stored there
                         if (row >= t) row -= capacity;
@@ -73,14 +77,72 @@ void finds_the_nearest() {
         CHECK_EQUAL(ring.of.rows(), smaller(t + 1, capacity));
         if (t == 700) {
             ring.of.weigh(factors);
-            double total = 0.0;
-            for (T factor : factors) total += static_cast<double>(factor);
             for (std::size_t k = 0; k < d; ++k)
-                weights[k] = static_cast<unsigned>(
-                    smaller(255.0, std::floor(2048.0 / total * static_cast<double>(factors[k]) + 0.5)));
+                weights[k] = static_cast<unsigned>(std::floor(127.0 / 3.0 * static_cast<double>(factors[k]) + 0.5));
         }
     }
-    CHECK(ring.of.valid(classes, rows) && !ring.of.valid(classes - 1, rows) && !ring.of.valid(classes, rows - 1));
+    CHECK(ring.of.valid(pages) && !ring.of.valid(pages - 1));
+    ring.rows[sizeof ring.rows - 1] = classes;  // a label that there is not
+    CHECK(!ring.of.valid(pages));
+}
+
+// A ring that grows keeps its rows and fills the new room first; one that shrinks loses what was there.
+template <class T>
+void changes_its_size(std::size_t of_classes) {
+    Ring<T> ring(of_classes);
+    ring.of.resize(2);
+    const auto row = [](std::size_t n, std::uint8_t* q) {
+        for (std::size_t k = 0; k < d; ++k) q[k] = static_cast<std::uint8_t>(n);
+    };
+    const auto nearest = [&](std::size_t n) {
+        std::uint8_t q[d];
+        row(n, q);
+        return ring.of.find(q).first(2);
+    };
+    std::uint8_t q[d];
+    for (std::size_t n = 0; n < 40; ++n) {
+        row(n, q);
+        ring.of.store(q, of_classes > 256 ? 200 + n : n % of_classes);
+    }
+    const auto label = [&](std::size_t n) {
+        return static_cast<std::int32_t>(of_classes > 256 ? 200 + n : n % of_classes);
+    };
+    CHECK_EQUAL(ring.of.rows(), 32u);
+    ring.of.resize(4);
+    CHECK_EQUAL(ring.of.rows(), 32u);
+    for (std::size_t n = 40; n < 72; ++n) {
+        row(n, q);
+        ring.of.store(q, of_classes > 256 ? 200 + n : n % of_classes);
+    }
+    CHECK_EQUAL(ring.of.rows(), 64u);
+    for (std::size_t n = 8; n < 72; ++n) CHECK_EQUAL(nearest(n), label(n));
+    CHECK(ring.of.valid(4));
+    ring.of.resize(3);
+    CHECK_EQUAL(ring.of.rows(), 48u);
+    for (std::size_t n = 8; n < 56; ++n) CHECK_EQUAL(nearest(n), label(n));
+    CHECK_EQUAL(nearest(60), label(55));
+    CHECK(ring.of.valid(3));
+    ring.of.resize(0);
+    CHECK_EQUAL(nearest(10), -1);
+    ring.of.store(q, 0);
+    CHECK(ring.of.valid(0) && ring.of.rows() == 0);
+    for (std::size_t n : {1, 2}) {
+        Ring<T> damaged;
+        damaged.counts()[n] = 16 * pages + 1;
+        CHECK(!damaged.of.valid(pages));
+    }
+}
+
+template <class T>
+void tells_two_classes_apart_by_sign() {
+    Ring<T> ring(2);
+    typename LabelRing<T>::Found found;
+    for (std::size_t m = 0; m < 9; ++m) found.label[m] = static_cast<std::int32_t>(m % 3) - 1;
+    CHECK_NEAR(ring.of.score(found, 0), 3.0 * (-1.0 / 1.5 + 1.0 / 2.0) / 3.0, 1e-12);
+    const double slope = 0.4;
+    ring.of.step(found, &slope, 1.0);
+    const double moved = 0.5 * 0.4 / std::sqrt(1.16);
+    CHECK_NEAR(ring.of.score(found, 0), -(1.0 / 1.5 + 3.0 * moved) + (1.0 / 2.0 - 3.0 * moved), 1e-12);
 }
 
 template <class T>
@@ -109,7 +171,7 @@ void learns_whom_to_trust() {
         for (double bad : {std::nan(""), 1e19, -1e10}) {
             Ring<T> damaged;
             damaged.numbers()[n] = bad;
-            CHECK(!damaged.of.valid(classes, 10));
+            CHECK(!damaged.of.valid(pages));
         }
 }
 
@@ -118,6 +180,16 @@ void learns_whom_to_trust() {
 TEST(label_ring_finds_the_nearest) {
     finds_the_nearest<float>();
     finds_the_nearest<double>();
+}
+TEST(label_ring_changes_its_size) {
+    for (std::size_t of_classes : {2, 7, 300}) {
+        changes_its_size<float>(of_classes);
+        changes_its_size<double>(of_classes);
+    }
+}
+TEST(label_ring_of_two_classes) {
+    tells_two_classes_apart_by_sign<float>();
+    tells_two_classes_apart_by_sign<double>();
 }
 TEST(label_ring_learns_whom_to_trust) {
     learns_whom_to_trust<float>();

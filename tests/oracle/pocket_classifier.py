@@ -1,26 +1,71 @@
-"""PocketClassifier, on given frequencies: a linear model and random features of several widths, mixed.
+"""PocketClassifier: a linear model, random features of several widths, a ring of rows, ferns, the last labels; mixed.
 
-K experts of R functions each; expert 0 is linear, experts 1 .. K - 1 have a width. Frequencies change hands in tiles of
-`lanes`. Classes are 0 .. C - 1; of two, R = 1.
+K experts of R functions each; expert 0 is linear, then come the widths, then ring and ferns if there is a block for
+them to share, then the last labels. Frequencies change hands in tiles of `lanes`. Classes are 0 .. C - 1; of two,
+R = 1.
 """
 
 import math
 
 import numpy as np
 
+from oracle.parts import Rng
+
 KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 3.0, 65535
+
+
+class Fern:
+    """Four tests of one column each, and a table of sixteen leaves."""
+
+    def __init__(self, R, x, last, rng):
+        self.columns, self.thresholds, self.leaves = [], [], np.zeros((16, R))
+        for _ in range(4):
+            k, between = rng.index(len(x)), rng.uniform()
+            before = x[k] if np.isnan(last[k]) else last[k]
+            self.columns.append(k)
+            self.thresholds.append(before + between * (x[k] - before))
+
+    def leaf(self, x):
+        answers = [
+            np.isnan(x[k]) if np.isnan(limit) else x[k] > limit
+            for k, limit in zip(self.columns, self.thresholds, strict=True)
+        ]
+        return sum(int(answer) << b for b, answer in enumerate(answers))
+
+
+class Block:
+    """Memory that waves, ferns and ring share, and what is known about them. Bytes as in double precision."""
+
+    def __init__(self, budget, d, C, lanes):
+        R, sparse = 1 if C == 2 else C, d >= 64
+        self.unit = (4 * R + sparse + 1) * 8 + d
+        self.bytes, self.most_tiles = budget * self.unit, budget // lanes
+        self.tile, self.fern, self.page = lanes * self.unit, (16 * R + 4) * 8 + 8, 16 * (d + (2 if C > 256 else 1))
+        ring, ferns = (0.10, 0.20) if R == 1 else (0.25, 0.15)
+        self.tiles = int((self.bytes * (1 - ring) - self.bytes * ferns) / self.tile + 0.5)
+        self.room = int(self.bytes * ferns / self.fern)
+        self.worth, self.loss = np.zeros(3), 0.0
+        self.mistakes = self.near = self.nearest = 0.0
+        self.anchors, self.last, self.ferns = np.zeros(d), np.zeros(d), []
+
+    @property
+    def ring_bytes(self):
+        return self.bytes - self.tiles * self.tile - self.room * self.fern
 
 
 class PocketClassifier:
     least_loss = 1e-3
 
-    def __init__(self, widths, frequencies, d, C, lanes, lag, ring=0):
-        self.widths, self.W, self.lanes = np.array([np.inf, *widths]), frequencies, lanes
-        self.K, self.R, self.D = 1 + len(widths) + (ring > 0) + lag, 1 if C == 2 else C, len(frequencies)
-        self.lag, self.ring_size = lag, ring
-        K, R, D = self.K, self.R, self.D
+    def __init__(self, widths, frequencies, d, C, lanes, lag, block=None, seed=None):
+        self.widths, self.lanes, self.d = np.array([np.inf, *widths]), lanes, d
+        self.K, self.R = 1 + len(widths) + 2 * (block is not None) + lag, 1 if C == 2 else C
+        self.lag, self.block, self.rng = lag, block, Rng(seed or 0)
         self.owners = max(0, len(widths) - 1)
-        self.owner = np.array([1 + j // lanes % self.owners for j in range(D)], dtype=int)
+        if block is not None:
+            frequencies = self.draw(block.tiles)
+        self.W, self.D = frequencies, len(frequencies)
+        self.owner = np.array([1 + j // lanes % self.owners for j in range(self.D)], dtype=int)
+        K, R, D = self.K, self.R, self.D
         self.rounds = self.mistakes = 0
         # columns
         self.mean, self.deviation, self.usual, self.centre, self.spread = np.zeros((5, d))
@@ -37,7 +82,9 @@ class PocketClassifier:
         # the last labels and their mean, as inputs; the last of the experts
         self.lags, self.lag_weights, self.lag_squares = np.zeros((4, R)), np.zeros(4), np.ones(4)
         # the last rows, so many, with 16 to a page
-        self.ring_row, self.row_labels, self.stored = np.zeros((ring, d), int), np.zeros(ring, int), 0
+        self.ring_row, self.row_labels, self.filled, self.next = np.zeros((0, d), int), np.zeros(0, int), 0, 0
+        if block is not None:
+            self.resize_ring()
         self.column_weights = np.full(d, 16)
         self.ring_weights = np.tile([1, 1 / 1.5, 1 / 2], 3) / 3
         self.ring_squares = np.ones(9)
@@ -49,11 +96,24 @@ class PocketClassifier:
         self.turns = self.hurries = self.moves = self.clipped = self.limited = self.restarts = 0
         self.weighings = 0
         self.cumulative_loss = 0.0
+        self.events, self.started, self.shifts, self.grown = [], {}, 0, 0
+
+    def draw(self, tiles):
+        """Frequencies of so many tiles: normal numbers in pairs, rounded to 1/32."""
+        drawn = []
+        for _ in range(tiles):
+            numbers = []
+            while len(numbers) < self.d * self.lanes:
+                radius, angle = math.sqrt(-2 * math.log(1 - self.rng.uniform())), 2 * math.pi * self.rng.uniform()
+                numbers += [radius * math.cos(angle), radius * math.sin(angle)]
+            tile = np.clip(np.floor(32 * np.array(numbers[: self.d * self.lanes]) + 0.5), -127, 127) / 32
+            drawn.append(tile.reshape(self.d, self.lanes).T)
+        return np.concatenate([np.zeros((0, self.d)), *drawn])
 
     def count(self, i):
-        """Frequencies that serve expert i, or rows."""
-        if self.ring_size and i == len(self.widths):
-            return min(self.stored, self.ring_size)
+        """Frequencies that serve expert i, or rows, or ferns."""
+        if self.block and i >= len(self.widths):
+            return {0: self.filled, 1: len(self.block.ferns)}.get(i - len(self.widths), 0)
         return int(np.count_nonzero((self.owner == i) | (self.owner == i - 1))) if i > 0 else 0
 
     def lesson(self, scores, y):
@@ -72,18 +132,24 @@ class PocketClassifier:
     def neighbours(self, z):
         """Labels of the three nearest rows in three windows of whole pages, the newest page first; -1 for none."""
         self.q = 128 + np.clip(np.floor(16 * z + 0.5), -127, 127).astype(int)
-        there, found = min(self.stored, self.ring_size), []
+        capacity, there, found = len(self.row_labels), self.filled, []
         pages = -(-there // 16)
-        newest = (self.stored - 1) % self.ring_size // 16 if there else 0
+        newest = (self.next - 1) // 16 if self.next else pages - 1
         order = [
             np.arange(p * 16, min(p * 16 + 16, there)) for p in ((newest - n) % max(pages, 1) for n in range(pages))
         ]
-        for rows in (max(self.ring_size // 64, 16), max(self.ring_size // 8, 16), self.ring_size):
+        for rows in (max(capacity // 64, 16), max(capacity // 8, 16), capacity):
             places = np.concatenate([np.zeros(0, int), *order[: -(-rows // 16)]])
             away = np.abs(self.ring_row[places] - self.q) @ self.column_weights
             nearest = self.row_labels[places[np.argsort(away, kind="stable")[:3]]]
             found += [*nearest, *[-1] * (3 - len(nearest))]
         return np.array(found)
+
+    def says(self, labels):
+        """What labels say for each function: 1 for their own, of two classes 1 or -1; 0 if there is none."""
+        if self.R == 1:
+            return np.where(labels < 0, 0.0, np.where(labels == 1, 1.0, -1.0))[:, None]
+        return (labels[:, None] == np.arange(self.R)).astype(float)
 
     def experts(self, z, waves):
         """s[i, r], within +-8."""
@@ -92,8 +158,10 @@ class PocketClassifier:
         terms = self.theta * waves[:, None]
         np.add.at(s, self.owner, terms[:, :, :2].sum(axis=2))
         np.add.at(s, self.owner + 1, terms[:, :, 2:].sum(axis=2))
-        if self.ring_size:
-            s[len(self.widths)] = (self.found[:, None] == np.arange(self.R)).T @ self.ring_weights
+        if self.block:
+            s[len(self.widths)] = self.says(self.found).T @ self.ring_weights
+            for fern, leaf in zip(self.block.ferns, self.leaves, strict=True):
+                s[len(self.widths) + 1] += fern.leaves[leaf]
         if self.lag:
             s[-1] = self.lag_weights @ self.lags
         self.clipped += int(np.sum(np.abs(s) > 8))
@@ -104,7 +172,8 @@ class PocketClassifier:
         for i in range(1, len(self.widths)):
             mine, lent = self.theta[self.owner == i, :, :2], self.theta[self.owner == i - 1, :, 2:]
             squares.append(np.sum(mine**2) + np.sum(lent**2))
-        squares += [np.sum(self.ring_weights**2)] if self.ring_size else []
+        if self.block:
+            squares += [np.sum(self.ring_weights**2), sum(np.sum(fern.leaves**2) for fern in self.block.ferns)]
         squares += [np.sum(self.lag_weights**2)] if self.lag else []
         return np.sqrt(squares)
 
@@ -113,21 +182,27 @@ class PocketClassifier:
         z = 2 * np.arcsinh((x - self.centre) / np.where(self.spread > 0, self.spread, np.inf) / 2)
         z[np.isnan(x)] = 0
         waves = self.waves(self.factors * z)
-        self.found = self.neighbours(z) if self.ring_size else None
+        if self.block:
+            self.found, self.x = self.neighbours(z), x - self.block.anchors
+            self.leaves = [fern.leaf(self.x) for fern in self.block.ferns]
         s = self.experts(z, waves)
         F = self.w @ s
         answer = F if self.R > 1 else (-F[0] if self.turned else F[0])
         if w == 0:
             return answer
         self.rounds += 1
-        self.mistakes += y != (np.argmax(answer) if self.R > 1 else answer >= 0)
+        mistake = y != (np.argmax(answer) if self.R > 1 else answer >= 0)
+        self.mistakes += mistake
         target = 1 - y if self.turned else y
         loss, slope = self.lesson(F, target)
         self.cumulative_loss += w * loss
         self.log_weight += (math.log(w) - self.log_weight) / min(self.rounds, 4096)
         c = min(math.exp(math.log(w) - self.log_weight), 16, self.rounds)  # how many times the row counts
         weighed = self.factors * z
-        if self.D > 0 and self.rounds * 0x9E3779B97F4A7C15 % 2**64 < 2**62:
+        weigh = len(self.widths) > 1 and self.rounds * 0x9E3779B97F4A7C15 % 2**64 < 2**62
+        if self.block:
+            self.gather_evidence(s, F, target, mistake, loss, weigh)
+        if weigh:
             self.weigh_columns(x, weighed, waves, c * slope)
         self.teach_experts(z, waves, s, F, target, c)
         u = s @ slope
@@ -135,18 +210,132 @@ class PocketClassifier:
         self.w = self.w - c * np.linalg.solve(self.A, u)
         now = np.eye(self.R)[target] if self.R > 1 else np.array([1.0 if target == 1 else -1.0])
         self.lags = np.stack([now, *self.lags[:2], self.lags[3] + 0.05 * (now - self.lags[3])])
-        if self.ring_size:
-            place = self.stored % self.ring_size
-            self.ring_row[place], self.row_labels[place] = self.q, target
-            self.stored += 1
+        if self.block:
+            self.keep(target)
         self.watch(F, target, c, loss)
         self.observe(x, weighed)
-        if self.ring_size and self.rounds % 64 == 0:
-            unit = max(2048, 8 * len(x)) / self.factors.sum()
-            self.column_weights = np.minimum(255, np.floor(unit * self.factors + 0.5)).astype(int)
-        if self.owners > 1 and self.rounds >= self.next_review:
-            self.review()
+        self.note_started()
+        if self.block and self.rounds % 64 == 0:
+            unit = 127 / self.factors.max()
+            self.column_weights = np.floor(unit * self.factors + 0.5).astype(int)
+        if self.owners > 0 and self.rounds >= self.next_review:
+            self.next_review = self.rounds + 1 + min(self.rounds // 10, 4096)
+            if self.block:
+                self.share()
+            if self.owners > 1:
+                self.review()
         return answer
+
+    # ---- the block --------------------------------------------------------------------------------------------------
+
+    def keep(self, label):
+        """Store the row in the ring; a fern may be born."""
+        if len(self.row_labels):
+            self.ring_row[self.next], self.row_labels[self.next] = self.q, label
+            self.filled = max(self.filled, self.next + 1)
+            self.next = (self.next + 1) % len(self.row_labels)
+        b = self.block
+        if self.rounds > 1 and len(b.ferns) < b.room:
+            b.ferns.append(Fern(self.R, self.x, b.last, self.rng))
+        b.last = self.x
+
+    def note_started(self):
+        for k in sorted(self.started):
+            if self.block:
+                b = self.block
+                b.anchors[k], b.last[k] = self.mean[k], 0.0
+                for n in reversed(range(len(b.ferns))):
+                    if k in b.ferns[n].columns:
+                        b.ferns[n] = b.ferns[-1]
+                        b.ferns.pop()
+            if self.started[k]:
+                last = self.events[-1] if self.events else (0, None)
+                if last[1] != "column changed" or self.rounds - last[0] >= 1000:
+                    self.events.append((self.rounds, "column changed"))
+        self.started = {}
+
+    def gather_evidence(self, s, F, y, mistake, loss, one_in_four):
+        b, recent, n = self.block, min(self.rounds, 1000), len(self.widths)
+        b.loss += (loss - b.loss) / recent
+        b.mistakes += (mistake - b.mistakes) / recent
+        b.near += ((self.found[3] != y) - b.near) / recent
+        b.nearest += ((self.found[6] != y) - b.nearest) / recent
+        if one_in_four:
+            for g, experts in enumerate((slice(1, n), slice(n, n + 1), slice(n + 1, n + 2))):
+                without = self.lesson(F - self.w[experts] @ s[experts], y)[0]
+                b.worth[g] += (without - loss - b.worth[g]) / max(1, recent / 4)
+
+    def share(self):
+        """Move memory among waves, ring and ferns towards what the evidence says."""
+        b = self.block
+        if self.rounds < 400 or len(self.row_labels) == 0:
+            return
+        ring, full = b.ring_bytes, self.filled == len(self.row_labels)
+        gain = max(b.nearest, 1e-3) / max(b.near, 1e-3)
+        forecast = b.nearest * gain ** math.log(0.75 * b.bytes / ring, 8)
+        grows = full and gain < 0.9 and forecast <= 1.1 * b.mistakes
+        stays = ring >= 0.375 * b.bytes and gain < 0.9 and b.nearest <= 1.1 * b.mistakes
+        if self.rounds < 1000 and not grows:
+            return
+        (waves, rows, tables), some = np.maximum(b.worth, 0), 0.002 * b.loss + 1e-9
+        fair_ring, fair_ferns = ring, b.room * b.fern
+        if grows or stays:
+            fair_ring = 0.75 * b.bytes
+        elif full:
+            fair_ring = b.bytes * max(0.03, min(rows / (waves + rows + tables + 1e-9), 0.25))
+        if self.rounds >= 1000:
+            part = (1 - fair_ring / b.bytes) * (tables + some) / (waves + tables + 2 * some)
+            fair_ferns = b.bytes * max(0.03 if self.R == 1 else 0.12, min(part, 0.25))
+        fair_waves = max(b.bytes - fair_ring - fair_ferns, 0.1 * b.bytes)
+
+        def step(now, fair, unit):
+            most = max(b.bytes / 8 // unit, 1)
+            return int(now + np.clip(math.floor(fair / unit + 0.5) - now, -most, most))
+
+        tiles, ferns = max(step(b.tiles, fair_waves, b.tile), min(b.most_tiles, 1)), step(b.room, fair_ferns, b.fern)
+        if abs(ferns - b.room) * b.fern < b.tile and tiles == b.tiles:
+            return
+        rest = b.bytes - tiles * b.tile
+        if rest >= 0:
+            self.rearrange(tiles, min(ferns, int(rest / b.fern)))
+
+    def rearrange(self, tiles, ferns):
+        b, lanes = self.block, self.lanes
+        losses = {i: (2 * self.loss[i] + self.loss[i + 1]) / 3 for i in range(1, self.owners + 1)}
+        self.shifts += 1
+        self.grown += b.tiles < tiles
+        while b.tiles > tiles:
+            counts = {i: np.sum(self.owner == i) // lanes for i in losses}
+            several = [i for i in losses if counts[i] >= 2] or [i for i in losses if counts[i] >= 1]
+            giver = max(several, key=lambda i: (losses[i], -i))
+            gone = np.flatnonzero(self.owner == giver)[-lanes:]
+            order = np.arange(self.D)
+            order[gone] = order[-lanes:]
+            order = order[:-lanes]
+            self.W, self.owner, self.theta = self.W[order], self.owner[order], self.theta[order]
+            b.tiles, self.D = b.tiles - 1, self.D - lanes
+        b.room, b.ferns = ferns, b.ferns[:ferns]
+        while b.tiles < tiles:
+            taker = min(losses, key=lambda i: (losses[i], i))
+            self.W = np.concatenate([self.W, self.draw(1)])
+            self.owner = np.append(self.owner, [taker] * lanes)
+            self.theta = np.concatenate([self.theta, np.zeros((lanes, self.R, 4))])
+            b.tiles, self.D = b.tiles + 1, self.D + lanes
+        self.resize_ring()
+
+    def resize_ring(self):
+        """New room is filled first; of less room, the rows behind are lost."""
+        before, now = len(self.row_labels), self.block.ring_bytes // self.block.page * 16
+        if now > before and self.filled == before:
+            self.next = before
+        if self.next >= now:
+            self.next = 0
+        self.filled = min(self.filled, now)
+        more = max(now - before, 0)
+        self.ring_row = np.concatenate([self.ring_row[:now], np.zeros((more, self.d), int)])
+        self.row_labels = np.concatenate([self.row_labels[:now], np.zeros(more, int)])
+
+    # ---- lessons ----------------------------------------------------------------------------------------------------
 
     def teach_experts(self, z, waves, s, F, y, c):
         steps = np.zeros((self.K, self.R))
@@ -162,8 +351,12 @@ class PocketClassifier:
                 G = self.lags @ g
                 self.lag_weights = self.lag_weights - c * G / np.sqrt(self.lag_squares + c**2 * G**2)
                 self.lag_squares = self.lag_squares + c * G**2
-            elif self.ring_size and i == len(self.widths):
-                G = np.where(self.found >= 0, g[self.found], 0)
+            elif self.block and i == len(self.widths) + 1:
+                rate = 1.0 if self.R == 1 else 2.0
+                for fern, leaf in zip(self.block.ferns, self.leaves, strict=True):
+                    fern.leaves[leaf] -= rate / math.sqrt(self.block.room) / math.sqrt(whole) * c * g
+            elif self.block and i == len(self.widths):
+                G = self.says(self.found) @ g
                 self.ring_weights = self.ring_weights - 0.5 * c * G / np.sqrt(self.ring_squares + c**2 * G**2)
                 self.ring_squares = self.ring_squares + c * G**2
             elif self.count(i) > 0:
@@ -196,6 +389,7 @@ class PocketClassifier:
             if self.reversal > 20:
                 self.turned, self.reversal, self.surprise = not self.turned, 0.0, 0.0
                 self.turns += 1
+                self.events.append((self.rounds, "classes exchanged"))
                 return
         self.surprise = max(self.surprise + min(c * (loss - self.lesson(0.5 * F, y)[0]), 1), 0)
         if self.surprise > 12:
@@ -204,6 +398,7 @@ class PocketClassifier:
             self.squares = np.maximum(0.02 * self.squares, 1)
             self.a_squares = np.maximum(0.02 * self.a_squares, 1)
             self.hurries += 1
+            self.events.append((self.rounds, "confidence lost"))
 
     def observe(self, x, z):
         """Columns and the scale of the rows, up to and with this one; a column without a value stays as it is."""
@@ -236,6 +431,7 @@ class PocketClassifier:
                 if e >= 1024:
                     m, s, e, n, self.unlike[k], self.usual[k] = 0.0, 0.0, 0.0, 1, 0, 0.0
                     self.restarts += 1
+                    self.started[k] = True
             if zeros > 0:
                 within = min(zeros, WINDOW - n)
                 f = n / max(n + within, 1) * math.exp(-(zeros - within) / (WINDOW - 0.5))
@@ -270,6 +466,7 @@ class PocketClassifier:
         self.deviation = np.sqrt((1 - 1 / self.n) * (self.deviation**2 + away**2 / self.n))
         anew = ~missing & ((self.n == 1) | (self.beyond >= 1024) | (np.abs(self.unlike) >= 48))
         self.restarts += int(np.sum(anew & (self.n > 1)))
+        self.started |= {k: self.n[k] > 1 for k in np.flatnonzero(anew)}
         self.mean, self.n = np.where(anew, x, self.mean), np.where(anew, 1, self.n)
         self.deviation, self.usual, self.beyond, self.unlike, self.last = np.where(
             anew, 0, [self.deviation, self.usual, self.beyond, self.unlike, self.last]
@@ -295,7 +492,6 @@ class PocketClassifier:
 
     def review(self):
         """Tiles go to the owners whose widths, their own and the next, predict best."""
-        self.next_review = self.rounds + 1 + min(self.rounds // 10, 4096)
         tiles = np.array([np.sum(self.owner == i) // self.lanes for i in range(1, self.owners + 1)])
         losses = (2 * self.loss[1 : self.owners + 1] + self.loss[2 : self.owners + 2]) / 3
         least = 1 if tiles.sum() >= 4 * self.owners else 0

@@ -35,6 +35,12 @@ inline constexpr bool has_relevance = false;
 template <class L>
 inline constexpr bool has_relevance<L, std::void_t<decltype(std::declval<const L&>().relevance(0))>> = true;
 
+// Whether a learner notices changes of the stream (`events`) and shares memory among experts.
+template <class L, class = void>
+inline constexpr bool has_events = false;
+template <class L>
+inline constexpr bool has_events<L, std::void_t<decltype(std::declval<const L&>().events())>> = true;
+
 // The class with the largest score; the first if several are equal, but of two classes the second, because a score of 0
 // means the second class in the learners for two classes.
 inline std::size_t largest(const double* scores, std::size_t classes) {
@@ -71,11 +77,11 @@ struct Workspace {
 
     Workspace() = default;
     Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank, std::size_t functions,
-              std::size_t sparse_from, std::size_t more_rows = 0)
+              std::size_t sparse_from, std::size_t more_rows = 0, std::size_t own_values = 0)
         : query(arena, config.features, bank.count() > 0 ? norms_for(bank.metrics(), config.features) : RowNorms(),
                 config.storage, sparse_from),
           partial(arena.take<Pack<T>>(functions)),
-          values(arena.take<double>(padded<double>(functions))),
+          values(arena.take<double>(padded<double>(larger(functions, own_values)))),
           rows(more_rows > 0 ? arena.take<T>(more_rows, padded<T>(config.features)) : nullptr) {}
 };
 
@@ -102,7 +108,7 @@ class Learner {
     Workspace<T>& workspace() { return work_; }
     // Another one, for another thread.
     Workspace<T> workspace_on(Arena& arena) const {
-        return Workspace<T>(arena, config_, bank_, functions_, needs_.sparse_from, needs_.rows);
+        return Workspace<T>(arena, config_, bank_, functions_, needs_.sparse_from, needs_.rows, needs_.values);
     }
 
     static constexpr Task task = Task::classification;
@@ -123,6 +129,9 @@ class Learner {
     // Calls f(number) for what a certificate needs besides the counters; the order is the learner's own.
     template <class F>
     void for_each_evidence(F&&) const {}
+
+    // How many random frequencies a learner has that has any.
+    std::size_t frequency_count() const { return config_.budget; }
 
     // Tells the learner that the next row does not follow the last one, so that the last labels say nothing about it.
     void forget_lags() {}
@@ -148,7 +157,8 @@ class Learner {
     struct Needs {
         bool bank = true;                             // kernels are compared with stored rows
         std::size_t sparse_from = sparse_from_width;  // columns from which a row may be handled as sparse
-        std::size_t rows = 0;                         // of a workspace, besides the query
+        std::uint32_t rows = 0;                       // of a workspace, besides the query
+        std::uint32_t values = 0;                     // likewise, if more than one for each function
     };
 
     Learner(const Config& config, Arena& arena, Needs needs = Needs())

@@ -1,26 +1,30 @@
-// PocketClassifier: a linear model and random features of several widths, mixed by a Newton step.
+// PocketClassifier: several small experts on one block of memory, mixed by a Newton step.
 //
 //   z      the row, its columns brought to one scale (ColumnScale)
 //   z'     z, its columns weighed by how much they matter (ColumnRelevance)
-//   s_i    expert i's score, within +-8:  the first is linear in z, others have a width in z' (FeaturePool), one
-//          asks the nearest of the last rows (LabelRing), and the last one knows only the last labels (LabelLags)
+//   s_i    expert i's score, within +-8:  the first is linear in z; then some that have a width in z' (FeaturePool);
+//   one
+//          that asks the nearest of the last rows (LabelRing); tables along the axes (Ferns); and one that knows only
+//          the last labels (LabelLags)
 //   F      sum_i w_i s_i, mixed by NewtonMixture
 //   l      logistic loss; g_i is its slope at 0.7 s_i + 0.3 F, so that experts also mend what the mixture gets wrong
 //
-// Experts take AdaGrad steps: the linear one with a rate for every column, the others with one rate for all their
-// features, whose squares sum to the same in every row. Memory follows the evidence: now and then widths that lose lend
-// tiles to those that win. Two tests on the side tell when the stream has changed. Of two classes one function is
-// learned, of more one for each.
+// Experts take AdaGrad steps: the linear one with a rate for every column, widths and ferns with one rate for all their
+// features, whose squares sum to the same in every row. Widths, ring and ferns share one block: widths at the front,
+// then ferns, the ring at the end. Memory follows the evidence (`share`, `review`). Tests on the side tell when the
+// stream has changed, and the last events are kept. Of two classes one function is learned, of more one for each.
 //
 // The kernels of the config are the linear one, then Gaussians, each half as wide as the one before; then a Laplacian
-// one, of the same distance, if there is to be a ring of rows (for more than two classes, with twice as many bytes as
-// the frequencies); then a linear one again if there is to be an expert on the last labels. Widths are in
-// units of the data's own scale, the root of the mean |z'|^2. budget is D, the frequencies of all widths together.
+// and a polynomial one if there are to be a ring and ferns; then a linear one again if there is to be an expert on the
+// last labels. Widths are in units of the data's own scale, the root of the mean |z'|^2. budget is D: as many
+// frequencies would fit into the block if all of it were theirs.
 #pragma once
 
 #include "../column_relevance.hpp"
 #include "../column_scale.hpp"
+#include "../event_log.hpp"
 #include "../feature_pool.hpp"
+#include "../ferns.hpp"
 #include "../label_lags.hpp"
 #include "../label_ring.hpp"
 #include "../mixture_ledger.hpp"
@@ -34,7 +38,8 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision = 3;  // 2 had one rate for all waves, and no relevance of columns
+    static constexpr std::uint32_t revision =
+        4;  // 3 had a ring of a fixed size for more than two classes, and no ferns
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -43,13 +48,13 @@ class PocketClassifier : public Learner<T> {
         if (c.loss != Loss::logistic) return Status::loss_not_logistic;
         if (c.storage != Storage::full) return Status::storage_unsuited;
         const std::size_t widths = widths_of(c);
-        const bool suited = is_linear_and_halving(c, widths) && (!keeps_rows(c) || (widths > 0 && c.classes > 2));
+        const bool suited = is_linear_and_halving(c, widths) && (!shares_block(c) || widths > 0);
         return suited ? Status::ok : Status::kernels_not_halving;
     }
 
     PocketClassifier(const Config& c, Arena& arena)
-        : Learner<T>(c, arena, {false, sparse_from, keeps_rows(c)}),
-          R_(c.classes == 2 ? 1 : c.classes),
+        : Learner<T>(c, arena, {false, sparse_from, shares_block(c) ? 2u : 0u, values_of(c)}),
+          R_(functions_of(c)),
           widths_(widths_of(c)) {
         const bool may_be_sparse = c.features >= sparse_from;
         course_ = arena.take<Course>(1);
@@ -65,24 +70,34 @@ class PocketClassifier : public Learner<T> {
         scale_ = ColumnScale<T>(arena, c.features, may_be_sparse, course_ ? &course_->pace : nullptr);
         if (widths_ > 0) relevance_ = ColumnRelevance<T>(arena, c.features, {1.0, 0.9999, 0.0001});
         linear_ = Coefficients<T>(arena, R_ + 1, c.features);
-        pool_ = FeaturePool<T>(arena, widths_ > 0 ? c.budget : 0, c.features, R_, may_be_sparse);
-        if (has_ring()) {
-            const double pool_bytes =
-                static_cast<double>(pool_.tiles() * lanes_of<T>) * static_cast<double>(4 * sizeof(T) * R_ + c.features);
-            ring_ = LabelRing<T>(arena, 2.0 * pool_bytes, c.features);
+        if (has_block())
+            lay_out_block(arena, may_be_sparse);
+        else
+            pool_ = FeaturePool<T>(arena, widths_ > 0 ? c.budget : 0, c.features, R_, may_be_sparse);
+        this->end_of_state(arena, widths_ == 0 ? 0 : R_ == 1 ? 1 + widths_ : 2 * R_);
+        if (has_block()) {
+            scale_.plan(arena);
+            leaves_ = arena.take<std::uint8_t>(block_bytes() / Ferns<T>::bytes(R_));
+        } else {
+            pool_.plan(arena);
         }
-        this->end_of_state(arena, (1 + widths_) * R_);
-        pool_.plan(arena);
-        scratch_ = arena.take<double>((K_ + 5) * R_ + K_ + NewtonMixture::doubles(K_));
+        scratch_ = arena.take<double>((K_ + 4) * R_ + K_ + NewtonMixture::doubles(K_));
     }
 
     void reset() {
         common_->rng = Rng(config_.seed);
         mixture_.reset();
         if (has_lags()) lags_.reset();
-        if (has_ring()) ring_.reset();
         scale_.reset();
         relevance_.reset();
+        if (has_block()) {
+            const double whole = static_cast<double>(block_bytes());
+            const double ferns = whole * first_share_of_ferns(), waves = whole * (1.0 - first_share_of_ring()) - ferns;
+            block_->tiles = static_cast<std::uint64_t>(waves / tile_bytes() + 0.5);
+            ferns_.resize(static_cast<std::size_t>(ferns / fern_bytes()));
+            ring_.reset();
+            ring_.resize(pages_left());
+        }
         if (widths_ > 0) pool_.reset(common_->rng, owners());
         for (std::size_t i = 0; i < K_; ++i) {
             experts_[i].squares = 1.0;
@@ -93,7 +108,8 @@ class PocketClassifier : public Learner<T> {
         measure();
     }
 
-    // A linear model alone has none, whatever the budget.
+    // How many there are now. A linear model alone has none, whatever the budget.
+    std::size_t frequency_count() const { return has_block() ? pool_.tiles() * lanes_of<T> : config_.budget; }
     double frequency(std::size_t j, std::size_t k) const { return widths_ > 0 ? pool_.frequency(j, k) : 0.0; }
 
     // e^rho_k; of a linear model alone all columns count alike.
@@ -105,8 +121,9 @@ class PocketClassifier : public Learner<T> {
 
     template <class U>
     void score(const Row<U>& row, Workspace<T>& work, double* F) const {
-        const Found found = evaluate(scale_.read(row, work.query), work, false);
-        mix(work, found, F);
+        if (has_block()) ferns_.read(row, raw(work));
+        (void)evaluate(scale_.read(row, work.query), work, false);
+        mix(work, F);
         answer(F);
     }
 
@@ -120,27 +137,29 @@ class PocketClassifier : public Learner<T> {
             return tell_linear(linear);
         }
         const std::uint64_t rounds = common_->tally.rounds + 1;
+        if (has_block()) ferns_.read(row, raw(work_));
         const Query<T> z = scale_.learn(row, work_.query, rounds);
         const Found found = evaluate(z, work_, true);
-        mix(work_, found, F);
-        for (std::size_t r = 0; r < R_; ++r) {
-            f()[r] = F[r];
-            if (has_ring()) ringed()[r] = score_of_ring(found, r);
-            if (has_lags()) lagged()[r] = score_of_lags(r);
-        }
+        mix(work_, F);
+        for (std::size_t r = 0; r < R_; ++r) f()[r] = F[r];
         answer(F);
         tell_linear(linear);
         const std::size_t target = course_->turned ? 1 - y : y;
+        const bool mistake = largest(F, config_.classes) != y;
         const double loss = lesson(f(), target, slope());
-        this->record(largest(F, config_.classes) != y, weight * loss);
+        this->record(mistake, weight * loss);
         ledger_.observe(weight, target, slope(), R_, [&](std::size_t n) { return n == 0 ? f() : scores_of(n - 1); });
         const double times = course_->weights.times(weight, rounds);
         const bool weigh = widths_ > 0 && weighs_columns(rounds);
+        if (has_block()) gather_evidence(target, found, mistake, loss, rounds, weigh);
         teach_experts(target, found, weight, times, rounds, weigh);
         teach_mixture(times);
         if (has_lags()) lags_.push(target);
-        if (has_ring()) ring_.store(rounded(work_), target);
-        watch(target, times, loss);
+        if (has_block()) {
+            ring_.store(rounded(work_), target);
+            ferns_.grow(ferns_at(), raw(work_), common_->rng, rounds == 1);
+        }
+        watch(target, times, loss, rounds);
         scale_.observe_square(work_.query.row(), rounds);
         if (weigh) weigh_columns(z, times);
         if (scale_.refresh(rounds)) {
@@ -150,13 +169,25 @@ class PocketClassifier : public Learner<T> {
                 pool_.refresh_column(k, widths_ > 0 ? change * relevance_.factors()[k] : change);
             });
         }
-        if (has_ring() && rounds % 64 == 0) ring_.weigh(relevance_.factors());
-        if (owners() > 1 && rounds >= course_->next_review) review(rounds);
+        if (has_block())
+            scale_.for_each_started([&](std::size_t k, double mean) { ferns_.restart(ferns_at(), k, mean); });
+        if (scale_.take_restarted()) course_->events.add(rounds, EventLog::column_changed);
+        if (has_block() && rounds % 64 == 0) ring_.weigh(relevance_.factors());
+        if (owners() > 0 && rounds >= course_->next_review) review(rounds);
     }
+
+    const EventLog& events() const { return course_->events; }
+    // Bytes of the block that the frequencies, the ring and the ferns have.
+    std::size_t waves_bytes() const {
+        const std::size_t tiles = has_block() ? pool_.tiles() : pool_.most_tiles();
+        return tiles * FeaturePool<T>::tile_bytes(config_.features, R_, config_.features >= sparse_from);
+    }
+    std::size_t ferns_bytes() const { return has_block() ? ferns_.room() * Ferns<T>::bytes(R_) : 0; }
+    std::size_t ring_bytes() const { return has_block() ? block_bytes() - waves_bytes() - ferns_bytes() : 0; }
 
     // Before the same rows come again: each would be its own nearest neighbour, and the ring would seem infallible.
     void forget_rows() {
-        if (has_ring()) ring_.forget();
+        if (has_block()) ring_.forget();
     }
     void forget_lags() {
         if (has_lags()) lags_.forget();
@@ -167,7 +198,7 @@ class PocketClassifier : public Learner<T> {
         double total = 0.0;
         for (std::size_t j = 0; j < K_; ++j) total += pull(j);
         const double weight = total > 0.0 ? pull(i) / total : 1.0 / static_cast<double>(K_);
-        return {weight, std::sqrt(norm2(i)), 0.0, is_ring(i) ? ring_.rows() : frequencies(i), 0, 0, 0};
+        return {weight, std::sqrt(norm2(i)), 0.0, stored(i), 0, 0, 0};
     }
 
     // What MixtureLedger keeps, in its order.
@@ -182,7 +213,7 @@ class PocketClassifier : public Learner<T> {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         bool good = this->common_valid() && mixture_.valid() && ledger_.valid() &&
                     scale_.valid(common_->tally.rounds) && relevance_.valid() && (!has_lags() || lags_.valid()) &&
-                    (!has_ring() || ring_.valid(R_, most_rounds)) &&
+                    course_->events.valid(common_->tally.rounds) && (!has_block() || block_valid()) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
                     within(course_->surprise, 0.0, 100.0) && course_->weights.valid() && course_->turned <= (R_ == 1);
@@ -224,32 +255,55 @@ class PocketClassifier : public Learner<T> {
         double reversal, surprise;  // evidence that the stream has changed, see `watch`
         std::uint64_t next_review;
         std::uint64_t turned;  // 1 if the two classes have changed places
+        EventLog events;
     };
+    static_assert(part_of_state<Expert, 32> && part_of_state<Course, 128>);
 
-    // Experts behind the widths: the ring, then the last labels.
+    // What the shares of the block follow: running means over `memory_of_loss` rows or so.
+    struct Block {
+        std::uint64_t tiles;                   // of the pool
+        double worth_of_waves, worth_of_ring;  // by how much the mixture's loss is larger without them
+        double worth_of_ferns, loss;           // likewise; and the mixture's loss
+        double mistakes, near, nearest;        // of the mixture; of the nearest row in the middle window, and in all
+    };
+    static_assert(part_of_state<Block, 64>);
+
+    static std::uint32_t values_of(const Config& c) {
+        return static_cast<std::uint32_t>(c.kernel_count * functions_of(c));
+    }
+    static std::size_t functions_of(const Config& c) { return c.classes == 2 ? 1 : c.classes; }
+    // Experts behind the widths: ring and ferns, then the last labels.
     static bool knows_labels(const Config& c) {
         return c.kernel_count > 1 && c.kernels[c.kernel_count - 1].family == Family::linear;
     }
-    static bool keeps_rows(const Config& c) {
+    static bool shares_block(const Config& c) {
         const std::size_t count = c.kernel_count - knows_labels(c);
-        return count > 1 && c.kernels[count - 1].family == Family::laplacian;
+        return count > 2 && c.kernels[count - 2].family == Family::laplacian &&
+               c.kernels[count - 1].family == Family::polynomial;
     }
-    static std::size_t widths_of(const Config& c) { return c.kernel_count - 1 - knows_labels(c) - keeps_rows(c); }
+    static std::size_t others_of(const Config& c) { return (shares_block(c) ? 2 : 0) + (knows_labels(c) ? 1 : 0); }
+    static std::size_t widths_of(const Config& c) { return c.kernel_count - 1 - others_of(c); }
     bool has_lags() const { return knows_labels(config_); }
-    bool has_ring() const { return keeps_rows(config_); }
+    bool has_block() const { return shares_block(config_); }
+    bool is_ring(std::size_t i) const { return has_block() && i == 1 + widths_; }
+    bool is_ferns(std::size_t i) const { return has_block() && i == 2 + widths_; }
+    bool is_lags(std::size_t i) const { return has_lags() && i == K_ - 1; }
 
     using Found = typename LabelRing<T>::Found;
-    static std::uint8_t* rounded(const Workspace<T>& work) { return reinterpret_cast<std::uint8_t*>(work.rows); }
+    // A workspace has room for x as the ferns see it, and for z as the ring does.
+    static T* raw(const Workspace<T>& work) { return work.rows; }
+    std::uint8_t* rounded(const Workspace<T>& work) const {
+        return reinterpret_cast<std::uint8_t*>(work.rows + padded<T>(config_.features));
+    }
 
-    // Scratch: slopes of all experts; scores of the ring, of the last labels, of the mixture, its slopes, and another
-    // such row; one number for each expert and, behind it, room for the mixture's.
+    // Scratch: slopes of all experts; scores of the mixture, its slopes, and two more such rows; one number for each
+    // expert and, behind it, room for the mixture's.
     double* slopes_of(std::size_t i) { return scratch_ + i * R_; }
-    double* ringed() { return scratch_ + K_ * R_; }
-    double* lagged() { return ringed() + R_; }
-    double* f() { return lagged() + R_; }
+    double* f() { return scratch_ + K_ * R_; }
     double* slope() { return f() + R_; }
     double* blend() { return slope() + R_; }
-    double* u() { return blend() + R_; }
+    double* spare() { return blend() + R_; }
+    double* u() { return spare() + R_; }
 
     T* squares() { return linear_.of(R_); }
     const T* squares() const { return linear_.of(R_); }
@@ -258,43 +312,49 @@ class PocketClassifier : public Learner<T> {
 
     // Leaves s_ir in work.values[iR + r], and z' in the place of z; answers what the ring has found.
     Found evaluate(const Query<T>& z, Workspace<T>& work, bool to_learn) const {
+        const auto clipped = [](double s) { return larger(-most, smaller(most, s)); };
         Found found{};
-        if (has_ring()) {
+        if (has_block()) {
             ring_.round(z.dense, rounded(work));
             found = ring_.find(rounded(work));
+            double* s = work.values + (1 + widths_) * R_;
+            for (std::size_t r = 0; r < R_; ++r) s[r] = clipped(ring_.score(found, r));
+            ferns_.evaluate(ferns_at(), raw(work), s + R_, to_learn ? leaves_ : nullptr);
+            for (std::size_t r = 0; r < R_; ++r) s[R_ + r] = clipped(s[R_ + r]);
         }
-        for (std::size_t n = 0; n < (1 + widths_) * R_; ++n) work.partial[n] = Pack<T>(T(0));
-        for (std::size_t r = 0; r < R_; ++r)
+        for (std::size_t r = 0; has_lags() && r < R_; ++r) work.values[(K_ - 1) * R_ + r] = clipped(lags_.score(r));
+        for (std::size_t r = 0; r < R_; ++r) {
+            Pack<T> product(T(0));
             for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile)
-                work.partial[r] += linear_.pack(r, tile) * Pack<T>::load(z.dense + tile * lanes_of<T>);
+                product += linear_.pack(r, tile) * Pack<T>::load(z.dense + tile * lanes_of<T>);
+            work.values[r] = clipped(sum(product) + bias_[r]);
+        }
+        for (std::size_t n = R_; n < (1 + widths_) * R_; ++n) work.values[n] = 0.0;
         if (widths_ > 0) {
             relevance_.apply(z.dense, work.query.row());
             for (std::size_t n = 0; n < z.nonzeros; ++n)
                 work.query.values()[n] *= relevance_.factors()[work.query.columns()[n]];
-            pool_.evaluate(z, [&](std::size_t i) { return experts_[i].inverse_width; }, work.partial, to_learn);
+            if (R_ == 1) {
+                for (std::size_t i = 1; i <= widths_; ++i) work.partial[i] = Pack<T>(T(0));
+                pool_.evaluate(z, [&](std::size_t i) { return experts_[i].inverse_width; }, work.partial, to_learn);
+                for (std::size_t i = 1; i <= widths_; ++i) work.values[i] = sum(work.partial[i]);
+            }
+            // Sums of all widths and classes would take much room, so it is one owner after the other.
+            for (std::size_t i = 1; R_ > 1 && i <= owners(); ++i) {
+                for (std::size_t n = 0; n < 2 * R_; ++n) work.partial[n] = Pack<T>(T(0));
+                pool_.evaluate(i, z, experts_[i].inverse_width, work.partial, to_learn);
+                for (std::size_t n = 0; n < 2 * R_; ++n) work.values[i * R_ + n] += sum(work.partial[n]);
+            }
         }
-        for (std::size_t n = 0; n < (1 + widths_) * R_; ++n) {
-            const double s = sum(work.partial[n]) + (n < R_ ? bias_[n] : 0.0);
-            work.values[n] = larger(-most, smaller(most, s));
-        }
+        for (std::size_t n = R_; n < (1 + widths_) * R_; ++n) work.values[n] = clipped(work.values[n]);
         return found;
     }
-    double score_of_ring(const Found& found, std::size_t r) const {
-        return larger(-most, smaller(most, ring_.score(found, r)));
-    }
-    double score_of_lags(std::size_t r) const { return larger(-most, smaller(most, lags_.score(r))); }
-    const double* scores_of(std::size_t i) {
-        return i <= widths_ ? work_.values + i * R_ : is_ring(i) ? ringed() : lagged();
-    }
-    bool is_ring(std::size_t i) const { return has_ring() && i == 1 + widths_; }
+    const double* scores_of(std::size_t i) const { return work_.values + i * R_; }
 
-    void mix(const Workspace<T>& work, const Found& found, double* F) const {
+    void mix(const Workspace<T>& work, double* F) const {
         for (std::size_t r = 0; r < R_; ++r) F[r] = 0.0;
-        for (std::size_t i = 0; i <= widths_; ++i)
+        for (std::size_t i = 0; i < K_; ++i)
             for (std::size_t r = 0; r < R_; ++r) F[r] += mixture_.weight(i) * work.values[i * R_ + r];
-        for (std::size_t r = 0; has_ring() && r < R_; ++r)
-            F[r] += mixture_.weight(1 + widths_) * score_of_ring(found, r);
-        for (std::size_t r = 0; has_lags() && r < R_; ++r) F[r] += mixture_.weight(K_ - 1) * score_of_lags(r);
     }
 
     // From the R scores within to one for each class.
@@ -345,14 +405,13 @@ class PocketClassifier : public Learner<T> {
             for (std::size_t r = 0; r < R_; ++r) square += g[r] * g[r];
             const double whole = experts_[i].squares + times * times * square;
             experts_[i].squares += times * square;
-            if (is_ring(i))
-                ring_.step(found, g, times);
-            else if (i > widths_)
-                lags_.step(g, times);
+            if (is_ring(i)) ring_.step(found, g, times);
+            if (is_lags(i)) lags_.step(g, times);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= times;
             if (i == 0) step_linear(g, times * times * square, times * square, whole);
-            const double step = step_of_waves(frequencies(i)) / std::sqrt(whole);
+            const double step = (is_ferns(i) ? step_of_ferns() : step_of_waves(frequencies(i))) / std::sqrt(whole);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= step;
+            if (is_ferns(i)) ferns_.step(ferns_at(), leaves_, g);
         }
         if (weigh)
             pool_.step(
@@ -368,6 +427,10 @@ class PocketClassifier : public Learner<T> {
         if (features == 0) return 0.0;
         const auto n = static_cast<double>(features);
         return (R_ == 1 ? 0.5 : 2.0) * std::sqrt(smaller(n, 2048.0)) / n;
+    }
+
+    double step_of_ferns() const {
+        return ferns_.room() > 0 ? (R_ == 1 ? 1.0 : 2.0) / std::sqrt(static_cast<double>(ferns_.room())) : 0.0;
     }
 
     void step_linear(const double* g, double square, double kept, double whole) {
@@ -431,13 +494,14 @@ class PocketClassifier : public Learner<T> {
     // Two running likelihood ratios against the mixture: of the classes having changed places, and of half as much
     // confidence. While the mixture is right about its probabilities, the chance that one of them passes e^h within T
     // rows is at most T e^-h. A row counts by its weight but adds at most 2 and 1, so that no single one decides.
-    void watch(std::size_t y, double times, double loss) {
+    void watch(std::size_t y, double times, double loss, std::uint64_t rounds) {
         if (R_ == 1) {
             const double margin = times * (y == 1 ? f()[0] : -f()[0]);
             course_->reversal = larger(course_->reversal - larger(-2.0, smaller(2.0, margin)), 0.0);
             if (course_->reversal > 20.0) {
                 course_->turned = 1 - course_->turned;
                 course_->reversal = course_->surprise = 0.0;
+                course_->events.add(rounds, EventLog::classes_exchanged);
                 return;
             }
         }
@@ -446,6 +510,7 @@ class PocketClassifier : public Learner<T> {
         course_->surprise = larger(course_->surprise + smaller(relief, 1.0), 0.0);
         if (course_->surprise > 12.0) {
             course_->surprise = 0.0;
+            course_->events.add(rounds, EventLog::confidence_lost);
             hurry();
         }
     }
@@ -464,11 +529,15 @@ class PocketClassifier : public Learner<T> {
     void refresh() {
         if (scale_.zero() && widths_ > 0) {
             relevance_.refresh();
-            for (std::size_t k = 0; k < config_.features; ++k) work_.query.row()[k] = scale_.zero()[k];
-            relevance_.apply(work_.query.row(), work_.query.row());
-            pool_.refresh(work_.query.row());
+            refresh_zero();
         }
         measure();
+    }
+    void refresh_zero() {
+        if (!scale_.zero()) return;
+        for (std::size_t k = 0; k < config_.features; ++k) work_.query.row()[k] = scale_.zero()[k];
+        relevance_.apply(work_.query.row(), work_.query.row());
+        pool_.refresh(work_.query.row());
     }
     void measure() {
         for (std::size_t i = 0; i < K_; ++i) experts_[i].inverse_width = inverse_width(i);
@@ -480,22 +549,167 @@ class PocketClassifier : public Learner<T> {
     // A width that owns tiles serves the next one too, so the last one needs none of its own.
     std::size_t owners() const { return widths_ > 0 ? widths_ - 1 : 0; }
     std::size_t frequencies(std::size_t i) const {
+        if (i > widths_) return 0;
         return static_cast<std::size_t>(experts_[i].tiles + (i > 0 ? experts_[i - 1].tiles : 0)) * lanes_of<T>;
+    }
+
+    // Rows of the ring, ferns, or the frequencies that serve an expert.
+    std::size_t stored(std::size_t i) const {
+        return is_ring(i) ? ring_.rows() : is_ferns(i) ? ferns_.size() : frequencies(i);
     }
 
     void review(std::uint64_t rounds) {
         course_->next_review = rounds + 1 + smaller(rounds / 10, longest_pause);
-        pool_.review(
-            owners(), 0.05 + 1.0 / std::sqrt(static_cast<double>(rounds)), 1e-3,
-            [&](std::size_t i) { return experts_[i].loss; },
-            [&](std::size_t i) -> std::uint64_t& { return experts_[i].tiles; }, u());
+        if (has_block()) share(rounds);
+        if (owners() > 1)
+            pool_.review(
+                owners(), 0.05 + 1.0 / std::sqrt(static_cast<double>(rounds)), 1e-3,
+                [&](std::size_t i) { return experts_[i].loss; },
+                [&](std::size_t i) -> std::uint64_t& { return experts_[i].tiles; }, u());
+    }
+
+    // The block: waves | ferns | ring.
+    void lay_out_block(Arena& arena, bool may_be_sparse) {
+        const std::size_t unit = FeaturePool<T>::bytes_per_frequency(config_.features, R_, may_be_sparse);
+        block_ = arena.take<Block>(1);
+        unsigned char* memory = arena.take<unsigned char>(config_.budget, unit);
+        pool_ = FeaturePool<T>(arena, memory, block_ ? &block_->tiles : nullptr, config_.budget / lanes_of<T>,
+                               config_.features, R_, may_be_sparse);
+        ferns_ = Ferns<T>(arena, config_.features, R_);
+        ring_ =
+            LabelRing<T>(arena, memory ? memory + config_.budget * unit : nullptr, config_.features, config_.classes);
+    }
+    std::size_t block_bytes() const {
+        return config_.budget *
+               FeaturePool<T>::bytes_per_frequency(config_.features, R_, config_.features >= sparse_from);
+    }
+    double tile_bytes() const {
+        return static_cast<double>(FeaturePool<T>::tile_bytes(config_.features, R_, config_.features >= sparse_from));
+    }
+    double fern_bytes() const { return static_cast<double>(Ferns<T>::bytes(R_)); }
+    unsigned char* ferns_at() const { return pool_.end(); }
+    std::size_t pages_left() const {
+        return ring_bytes() / LabelRing<T>::page_bytes(config_.features, config_.classes);
+    }
+
+    double first_share_of_ring() const { return R_ == 1 ? 0.10 : 0.25; }
+    double first_share_of_ferns() const { return R_ == 1 ? 0.20 : 0.15; }
+
+    void gather_evidence(std::size_t y, const Found& found, bool mistake, double loss, std::uint64_t rounds,
+                         bool one_in_four) {
+        Block& b = *block_;
+        const double recent = static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
+        const auto label = static_cast<std::int32_t>(y);
+        b.loss += (loss - b.loss) / recent;
+        b.mistakes += ((mistake ? 1.0 : 0.0) - b.mistakes) / recent;
+        b.near += ((found.first(1) == label ? 0.0 : 1.0) - b.near) / recent;
+        b.nearest += ((found.first(2) == label ? 0.0 : 1.0) - b.nearest) / recent;
+        if (!one_in_four) return;
+        const auto without = [&](std::size_t from, std::size_t to, double& worth) {
+            for (std::size_t r = 0; r < R_; ++r) {
+                blend()[r] = f()[r];
+                for (std::size_t i = from; i < to; ++i) blend()[r] -= mixture_.weight(i) * scores_of(i)[r];
+            }
+            worth += (lesson(blend(), y, spare()) - loss - worth) / larger(1.0, 0.25 * recent);
+        };
+        without(1, 1 + widths_, b.worth_of_waves);
+        without(1 + widths_, 2 + widths_, b.worth_of_ring);
+        without(2 + widths_, 3 + widths_, b.worth_of_ferns);
+    }
+
+    // Moves the shares of the block towards what the evidence says, by at most an eighth of it.
+    //
+    // What an expert is worth now says little about what it would be worth with other memory: whoever has memory has
+    // worth. So nothing but the ring moves in the first rows, ferns have at most a quarter, and the ring grows beyond a
+    // quarter by a forecast: if 8 times as many rows have cut its mistakes by more than a tenth, what would they be in
+    // the largest ring? It may grow if they would be about as few as the mixture's.
+    void share(std::uint64_t rounds) {
+        constexpr double largest_ring = 0.75;
+        const Block& b = *block_;
+        const double whole = static_cast<double>(block_bytes()), ring = static_cast<double>(ring_bytes());
+        const bool full = ring_.rows() == ring_.capacity();
+        if (rounds < 400 || ring_.capacity() == 0) return;
+        const double gain = larger(b.nearest, 1e-3) / larger(b.near, 1e-3);
+        const double eights = logarithm(largest_ring * whole / ring) / logarithm(8.0);
+        const bool pays = gain < 0.9;
+        const bool grows = full && pays && b.nearest * exponential(eights * logarithm(gain)) <= 1.1 * b.mistakes;
+        const bool stays = ring >= 0.5 * largest_ring * whole && pays && b.nearest <= 1.1 * b.mistakes;
+        if (rounds < 1000 && !grows) return;
+
+        const double waves = larger(b.worth_of_waves, 0.0), rows = larger(b.worth_of_ring, 0.0),
+                     tables = larger(b.worth_of_ferns, 0.0), some = 0.002 * b.loss + 1e-9;
+        double fair_ring = ring, fair_ferns = static_cast<double>(ferns_bytes());
+        if (grows || stays)
+            fair_ring = largest_ring * whole;
+        else if (full)
+            fair_ring = whole * larger(0.03, smaller(rows / (waves + rows + tables + 1e-9), 0.25));
+        if (rounds >= 1000) {
+            const double share = (whole - fair_ring) / whole * (tables + some) / (waves + tables + 2.0 * some);
+            fair_ferns = whole * larger(R_ == 1 ? 0.03 : 0.12, smaller(share, 0.25));
+        }
+        const double fair_waves = larger(whole - fair_ring - fair_ferns, 0.1 * whole);
+        const auto step = [&](double now, double fair, double unit) {
+            const double most_moved = larger(std::floor(0.125 * whole / unit), 1.0);
+            const double moved = larger(-most_moved, smaller(std::floor(fair / unit + 0.5) - now, most_moved));
+            return static_cast<std::size_t>(now + moved);
+        };
+        const std::size_t tiles = larger(step(static_cast<double>(pool_.tiles()), fair_waves, tile_bytes()),
+                                         smaller(pool_.most_tiles(), std::size_t(1)));
+        std::size_t ferns = step(static_cast<double>(ferns_.room()), fair_ferns, fern_bytes());
+        if (absolute(static_cast<double>(ferns) - static_cast<double>(ferns_.room())) * fern_bytes() < tile_bytes() &&
+            tiles == pool_.tiles())
+            return;
+        const double rest = whole - static_cast<double>(tiles) * tile_bytes();
+        ferns = smaller(ferns, static_cast<std::size_t>(larger(rest, 0.0) / fern_bytes()));
+        if (rest >= 0.0) rearrange(tiles, ferns);
+    }
+
+    void rearrange(std::size_t tiles, std::size_t ferns) {
+        const auto loss_of = [&](std::size_t i) { return (2.0 * experts_[i].loss + experts_[i + 1].loss) / 3.0; };
+        while (pool_.tiles() > tiles) {
+            // Of the owner that predicts worst, but rather of one that has several.
+            std::size_t giver = 0;
+            for (std::uint64_t at_least = 2; giver == 0; --at_least)
+                for (std::size_t i = 1; i <= owners(); ++i)
+                    if (experts_[i].tiles >= at_least && (giver == 0 || loss_of(i) > loss_of(giver))) giver = i;
+            const unsigned char* before = ferns_at();
+            pool_.drop(giver);
+            --experts_[giver].tiles;
+            std::memmove(ferns_at(), before, ferns_.size() * Ferns<T>::bytes(R_));
+        }
+        ferns_.resize(ferns);
+        const bool more = pool_.tiles() < tiles;
+        while (pool_.tiles() < tiles) {
+            std::size_t taker = 1;
+            for (std::size_t i = 2; i <= owners(); ++i)
+                if (loss_of(i) < loss_of(taker)) taker = i;
+            unsigned char* before = ferns_at();
+            std::memmove(before + static_cast<std::size_t>(tile_bytes()), before, ferns_.size() * Ferns<T>::bytes(R_));
+            pool_.add(common_->rng, taker);
+            ++experts_[taker].tiles;
+        }
+        ring_.resize(pages_left());
+        if (more) refresh_zero();
+    }
+
+    bool block_valid() const {
+        const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
+        const Block& b = *block_;
+        bool good = b.tiles <= pool_.most_tiles() && ferns_.counts_valid() &&
+                    ferns_.room() <= (block_bytes() - waves_bytes()) / Ferns<T>::bytes(R_);
+        for (double worth : {b.worth_of_waves, b.worth_of_ring, b.worth_of_ferns})
+            good = good && within(worth, -beyond_all, beyond_all);
+        good = good && within(b.loss, 0.0, beyond_all);
+        for (double share : {b.mistakes, b.near, b.nearest}) good = good && within(share, 0.0, 1.0);
+        return good && ring_.valid(pages_left()) && ferns_.valid(ferns_at(), ColumnScale<T>::value_limit);
     }
 
     double pull(std::size_t i) const { return absolute(mixture_.weight(i)) * std::sqrt(norm2(i)); }
 
     double norm2(std::size_t i) const {
         if (is_ring(i)) return ring_.norm2();
-        if (i > widths_) return lags_.norm2();
+        if (is_ferns(i)) return ferns_.norm2(ferns_at());
+        if (is_lags(i)) return lags_.norm2();
         if (i > 0) return pool_.norm2(i);
         double total = 0.0;
         for (std::size_t r = 0; r < R_; ++r) {
@@ -514,11 +728,14 @@ class PocketClassifier : public Learner<T> {
     NewtonMixture mixture_;
     MixtureLedger ledger_;
     LabelLags lags_;
-    LabelRing<T> ring_;
     ColumnScale<T> scale_;
     ColumnRelevance<T> relevance_;
     Coefficients<T> linear_;  // row r: function r; row R: sums of squares
     FeaturePool<T> pool_;
+    Block* block_ = nullptr;  // that pool, ferns and ring share; without those two the pool has its own memory
+    Ferns<T> ferns_;
+    LabelRing<T> ring_;
+    std::uint8_t* leaves_ = nullptr;  // of the ferns, that this row falls into
     double* scratch_ = nullptr;
 };
 

@@ -17,8 +17,8 @@ class RandomFrequencies:
 
     @property
     def frequencies_(self) -> npt.NDArray[np.float64]:
-        """The D random frequencies, one per row, before they are divided by a kernel's width."""
+        """The random frequencies in use, one per row, before they are divided by a kernel's width."""
         core: _core.Learner = self._fitted()
-        frequencies = np.empty((self._recipe.budget, self._recipe.features))
+        frequencies = np.empty((core.frequency_count, self._recipe.features))
         core.frequencies(frequencies)
         return frequencies

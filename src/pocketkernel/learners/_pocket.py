@@ -24,14 +24,18 @@ class Pocket(OnlineLearner):
         return False
 
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
-        """Choose the widths that there is room for, then the largest number of frequencies."""
-        for frequencies, widths in ROOM:
-            recipe.kernels = self._kernels_for(recipe, widths)
-            self._set_budget(recipe, self._frequencies_for(recipe, frequencies))
+        """Choose the kernels that there is room for, then the largest number of frequencies."""
+        for frequencies, kernels in self._choices(recipe):
+            recipe.kernels = kernels
+            self._set_budget(recipe, frequencies)
             if recipe.size()[0] <= memory:
                 break
         if len(recipe.kernels) > 1 or self._try_budget(recipe, 0) > memory:
             super()._fit_into(recipe, memory)
+
+    def _choices(self, recipe: Recipe) -> list[tuple[int, tuple[Kernel, ...]]]:
+        """Kernels and the frequencies that they need, the best first."""
+        return [(frequencies, (Linear(), *widths)) for frequencies, widths in ROOM]
 
     def predict_then_learn_both(self, X: Any, y: Any, classes: Any = None) -> tuple[Scores, Scores]:
         """As `predict_then_learn`, and beside each score that of the linear part alone.
@@ -56,10 +60,3 @@ class Pocket(OnlineLearner):
         linear: list[Scores] = []
         scores = self._feed(X, y, classes, None, restart=False, linear=linear)
         return self._decision(scores), self._decision(linear[0])
-
-    def _kernels_for(self, recipe: Recipe, widths: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
-        return (Linear(), *widths)
-
-    def _frequencies_for(self, recipe: Recipe, frequencies: int) -> int:
-        """Frequencies of a learner in whose memory there would be room for so many and nothing else."""
-        return frequencies

@@ -9,23 +9,33 @@ from sklearn.utils import Bunch
 from pocketkernel.certificate import Bound, Guarantee, MixtureSums, mixture_regret
 from pocketkernel.certificate.certificate import ROUNDING
 from pocketkernel.certificate.mixture import RADIUS
-from pocketkernel.kernels import Kernel, Laplacian, Linear
+from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._frequencies import RandomFrequencies
-from pocketkernel.learners._pocket import WIDTHS, Pocket
+from pocketkernel.learners._pocket import ROOM, WIDTHS, Pocket
 from pocketkernel.learners._recipe import Recipe
+
+WIDE = 64
+"""Columns from which rows may be sparse in the core."""
+
+LEAST_BLOCK = 48 * 1024
+"""Bytes of frequencies of two classes before a ring of rows and ferns pay for what they take of them."""
+
+EVENTS = ("classes exchanged", "confidence lost", "column changed")
+"""Kinds of events, as the core numbers them."""
 
 
 class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
-    Scales every column using the rows seen so far; trains a linear model, random features of six kernel widths and an
-    expert on the last labels in parallel; mixes their scores by Newton steps; and gives more memory to the widths that
-    predict well. It detects changes of the stream and then learns faster; when a column changes its units or its level,
-    its scale is estimated again. NaN (null in a data frame) is a missing value and counts as the typical value of its
-    column. Supports two or more classes. Row weights are relative: a row counts in proportion to its weight divided by
-    the geometric mean of about the last 4,096 weights, at most 16 times. ``docs/pocket_classifier.md`` explains the
-    design and its guarantees.
+    Scales every column using the rows seen so far; trains several experts in parallel: a linear model, random
+    features of six kernel widths, the nearest of the last rows, small tables over thresholds of columns (ferns),
+    and the last labels; mixes their scores by Newton steps; and gives more memory to the experts that predict well.
+    It detects changes of the stream and then learns faster; when a column changes its units or its level, its scale
+    is estimated again. NaN (null in a data frame) is a missing value: it counts as the typical value of its column,
+    and ferns learn what it says. Supports two or more classes. Row weights are relative: a row counts in proportion
+    to its weight divided by the geometric mean of about the last 4,096 weights, at most 16 times.
+    ``docs/pocket_classifier.md`` explains the design and its guarantees.
 
     Parameters
     ----------
@@ -62,15 +72,15 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     ----------
     classes_ : array of the labels, in ascending order
     budget_ : int
-        Frequencies that fit into the memory, over all widths.
+        Frequencies that would fit into the memory if other experts had none of it.
     kernel_weights_ : array
-        How much each expert counts in the mixture: the linear one first, then the widths, then the one on the last
-        labels (if `lag`, and if there is memory for more than a linear model). Of more than two classes, the ring of
-        rows comes before that one.
+        How much each expert counts in the mixture: the linear one first, then the widths, then ring and ferns (for more
+        than two classes, or if there are fewer than 64 columns and about 60 KiB of memory), then the last labels (if
+        `lag`). `shares_` has the same numbers by name.
     column_relevance_ : array
         How much each column counts in the kernels' distances, 1 in the (geometric) mean: an explanation.
-    frequencies_, diagnostics_, nbytes
-        See the properties. ``diagnostics_.stored`` has the frequencies of each width, and the rows of the ring.
+    events_, shares_, memory_shares_, frequencies_, diagnostics_, nbytes
+        See the properties. ``diagnostics_.stored`` has the frequencies of each width, rows of the ring, and ferns.
 
     Examples
     --------
@@ -114,6 +124,38 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         self.random_state = random_state
 
     @property
+    def events_(self) -> list[tuple[int, str]]:
+        """The last changes of the stream that were noticed, at most seven: the number of the row, and what changed.
+
+        "classes exchanged": the two classes have changed places. "confidence lost": the mixture was wrong too often for
+        its confidence, so steps are long again. "column changed": a column has other units or another level, or has
+        come to life (changes within 1,000 rows of each other are one event). Rows are counted from 1; rows of weight 0
+        do not count.
+        """
+        return [(row, EVENTS[kind]) for row, kind in self._fitted().events()[1]]
+
+    @property
+    def shares_(self) -> dict[str, float]:
+        """How much each expert counts in the mixture, by name. The sum is 1."""
+        names = [
+            "linear",
+            *(f"width {kernel.width:g}" for kernel in self._recipe.kernels if isinstance(kernel, Gaussian)),
+        ]
+        names += ["ring", "ferns"] if self._has_block(self._recipe.kernels) else []
+        names += ["lag"] if len(self._recipe.kernels) > len(names) else []
+        return dict(zip(names, map(float, self.kernel_weights_), strict=True))
+
+    @property
+    def memory_shares_(self) -> dict[str, int]:
+        """Bytes of the memory that experts share: frequencies of the kernels, ring of rows, ferns."""
+        return dict(zip(("frequencies", "ring", "ferns"), map(int, self._fitted().shares()), strict=True))
+
+    @property
+    def diagnostics_(self) -> Bunch:
+        """Counters of the learner, as of every learner; and events, as `events_`, with event_count, of all so far."""
+        return Bunch(**super().diagnostics_, events=self.events_, event_count=self._fitted().events()[0])
+
+    @property
     def column_relevance_(self) -> npt.NDArray[np.float64]:
         """What each column is multiplied by before kernels see it, learned from the stream; 1 in the geometric mean."""
         return np.array(self._fitted().relevance())
@@ -149,13 +191,17 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
             raise ValueError(f"lag={self.lag!r} is neither True nor False.")
         super()._fit_into(recipe, memory)
 
-    def _kernels_for(self, recipe: Recipe, widths: tuple[Kernel, ...]) -> tuple[Kernel, ...]:
-        ring = (Laplacian(1.0),) if self._has_ring(recipe) else ()
-        return (Linear(), *((*widths, *ring, *([Linear()] if self.lag else [])) if widths else ()))
-
-    def _frequencies_for(self, recipe: Recipe, frequencies: int) -> int:
-        return frequencies // 3 if self._has_ring(recipe) else frequencies  # a ring takes twice their bytes
+    def _choices(self, recipe: Recipe) -> list[tuple[int, tuple[Kernel, ...]]]:
+        block, lag = (Laplacian(1.0), Polynomial(4)), (Linear(),) if self.lag else ()
+        always = block if recipe.classes > 2 else ()
+        choices = [(least, (Linear(), *((*widths, *always, *lag) if widths else ()))) for least, widths in ROOM]
+        if recipe.classes == 2 and recipe.features < WIDE:
+            bytes_of_one = recipe.features + 5 * (8 if recipe.doubles else 4)
+            least = max(ROOM[0][0], LEAST_BLOCK // bytes_of_one)
+            choices.insert(0, (least, (Linear(), *WIDTHS, *block, *lag)))
+        return choices
 
     @staticmethod
-    def _has_ring(recipe: Recipe) -> bool:
-        return recipe.classes > 2
+    def _has_block(kernels: tuple[Kernel, ...]) -> bool:
+        """Whether a ring of rows and ferns share the memory of the frequencies."""
+        return any(isinstance(kernel, Laplacian) for kernel in kernels)
