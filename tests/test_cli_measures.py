@@ -271,10 +271,10 @@ def test_changes_that_the_learner_notices_are_told(tmp_path, capsys, monkeypatch
     """On screen, in JSON, in the record and in the report; all of them, though a learner keeps only the latest."""
 
     def events(self):
-        rows = self.diagnostics_["rounds"]
+        rows = self._core.tally()["rounds"]
         return [(row, "confidence lost") for row in range(100, rows + 1, 100)][-2:]
 
-    monkeypatch.setattr(PocketClassifier, "events_", property(events), raising=False)
+    monkeypatch.setattr(PocketClassifier, "events_", property(events))
     cli_files.svm(tmp_path / "rows.svm", rows=900)
     found = answer(capsys, tmp_path / "rows.svm", "--block", "150")["metrics"]["events"]
     assert found == [{"row": row, "kind": "confidence lost"} for row in range(100, 901, 100)]
@@ -299,3 +299,12 @@ def test_a_learner_without_events_shows_none(tmp_path, capsys):
     cli_files.svm(tmp_path / "rows.svm", rows=300)
     found = answer(capsys, tmp_path / "rows.svm", "--learner", "momds", "--memory", "32KiB")["metrics"]
     assert "events" not in found
+
+
+def test_flipped_labels_are_an_event(tmp_path, capsys):
+    X = np.random.default_rng(0).normal(size=(6000, 3)).round(3)
+    y = (X[:, 0] > 0) ^ (np.arange(6000) >= 3000)
+    write(tmp_path / "rows.csv", X, y.astype(int))
+    events = answer(capsys, tmp_path / "rows.csv")["metrics"]["events"]
+    assert [event["kind"] for event in events if 3000 <= event["row"] < 3100] == ["classes exchanged"]
+    assert all(event["row"] > 3000 for event in events)

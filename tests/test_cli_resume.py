@@ -63,7 +63,7 @@ def test_killed_at_random_moments(tmp_path, case, capsys):
     assert "killed 0" not in done.stdout
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole"), f"seed {seed}"
     left = sorted(path.name for path in (tmp_path / "killed").iterdir())
-    assert left == ["curve.csv", "model.safetensors", "record.json"]
+    assert left == ["curve.csv", "model.safetensors", "progress.safetensors", "record.json"]
 
 
 class Killed(BaseException):

@@ -51,7 +51,7 @@ def test_a_run_is_the_progressive_evaluation_of_the_file(rows, tmp_path, capsys)
     assert [kernel["weight"] for kernel in found["kernels"]] == model.kernel_weights_.tolist()
     assert found["classes"] == ["-1", "1"]
     assert found["bytes"] == model.nbytes <= found["promised_bytes"] == 16384
-    names = ["curve.parquet", "model.safetensors", "record.json", "report.html"]
+    names = ["curve.parquet", "model.safetensors", "progress.safetensors", "record.json", "report.html"]
     assert sorted(path.name for path in (tmp_path / "rows.run").iterdir()) == sorted(names) == sorted(found["files"])
     curve = Record.read("rows.run").curve
     assert curve.rows.tolist() == [300, 600, 900, 1000]
@@ -246,7 +246,8 @@ def test_an_interrupt_while_a_pipe_waits(tmp_path):
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130
-        assert process.stderr.read() == b"pocketkernel: interrupted.\n"
+        error = process.stderr.read().decode()
+        assert error.endswith("pocketkernel: interrupted.\n") and "pocketkernel learn stdin.run -" in error
 
 
 # ---- as a library ---------------------------------------------------------------------------------------------------

@@ -373,7 +373,7 @@ def test_no_permission(tmp_path):
 def test_places_to_load_from(tmp_path):
     with pytest.raises(FileNotFoundError):
         pocketkernel.load(tmp_path / "m")
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(FileNotFoundError, match="not the folder of a finished run"):
         pocketkernel.load(tmp_path)
     (tmp_path / "empty").touch()
     with pytest.raises(ModelFileError, match=r"empty: the model file is empty"):

@@ -122,6 +122,7 @@ PROGRESS = {
     ("recorder", "reports"): [10**9, -1, 0],
     ("recorder", "kernels"): [[], [1], ["a"] * 9, None],
     ("scaler",): ["maxabs", 3, None],
+    ("sources",): [3, [1], [["a"]], [["a", 3]]],
     ("new",): [1],
 }
 

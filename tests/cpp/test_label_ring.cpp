@@ -175,8 +175,30 @@ void learns_whom_to_trust() {
         }
 }
 
+// Its rows, not what neighbours are worth.
+template <class T>
+void forgets_rows() {
+    Ring<T> ring, other;
+    const std::uint8_t row[d] = {1, 2, 3, 4, 5};
+    for (std::size_t n = 0; n < 40; ++n) ring.of.store(row, n % classes);
+    const double slopes[classes] = {-0.5, 0.3, 0.1, 0.1};
+    ring.of.step(ring.of.find(row), slopes, 1.0);
+    const double worth = ring.of.norm2();
+    ring.of.forget();
+    CHECK_EQUAL(ring.of.rows(), std::size_t(0));
+    for (std::int32_t label : ring.of.find(row).label) CHECK_EQUAL(label, std::int32_t(-1));
+    CHECK(ring.of.norm2() == worth && worth != other.of.norm2() && ring.of.valid(classes, 0));
+    ring.of.store(row, 2);
+    CHECK_EQUAL(ring.of.find(row).label[0], std::int32_t(2));
+    CHECK_EQUAL(ring.of.find(row).label[1], std::int32_t(-1));
+}
+
 }  // namespace
 
+TEST(label_ring_forgets_rows) {
+    forgets_rows<float>();
+    forgets_rows<double>();
+}
 TEST(label_ring_finds_the_nearest) {
     finds_the_nearest<float>();
     finds_the_nearest<double>();

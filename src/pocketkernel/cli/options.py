@@ -202,7 +202,7 @@ HARMLESS = frozenset(
     {field.name for class_ in (Reading, Learning) for field in fields(class_)}
     | {"learner", "task", "learners", "peers", "peer_rows", "scale", "permute", "permutations", "rows", "block"}
     | {"checkpoint", "record_format", "json", "proba", "interval", "escape_formulas", "delta", "sample", "length"}
-    | {"kernel", "norm_bound", "landmarks", "data_sets", "budgets", "repetitions", "quick"}
+    | {"kernel", "window", "norm_bound", "landmarks", "data_sets", "budgets", "repetitions", "quick"}
 )
 """Options that neither name a file to write or to load, nor discard anything."""
 

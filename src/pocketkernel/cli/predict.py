@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 import numpy as np
 from cyclopts import Parameter
@@ -15,11 +15,17 @@ from cyclopts import Parameter
 from pocketkernel._files import named, replacing
 from pocketkernel._scores import labels_of
 from pocketkernel._text import json_plain, plain
+from pocketkernel.cli.errors import describe
 from pocketkernel.cli.options import File, Format, at_least, source_of
-from pocketkernel.evaluate.pipeline import load_with_pipeline
+from pocketkernel.cli.show import err
+from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.learners import loss_name
 from pocketkernel.model_file import ModelFileError
+from pocketkernel.stream import Stream
+
+Answers = tuple[list[str] | None, list[str], list[list[float]]]
+"""Ids if there are any, labels and numbers of some rows."""
 
 
 def predict(
@@ -29,6 +35,8 @@ def predict(
     interval: float | None = None,
     out: Path | None = None,
     format: Format | None = None,
+    id: str | None = None,
+    on_error: Literal["raise", "skip"] | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
     block: Annotated[int, Parameter(validator=at_least(1))] = 4096,
@@ -37,9 +45,9 @@ def predict(
 ) -> None:
     """Predict the rows of a file or a pipe; write one line of CSV per row with its label and score, or its value.
 
-    Rows are encoded and scaled as at the end of the run. Labels in the file are ignored and may be missing from a
-    table. For two classes there is one score, which is 0 or more for the second class; otherwise one score per class.
-    A model of numbers gives a value, and its interval if --interval is used.
+    Rows are encoded and scaled as at the end of the run; those of a pipe are answered as they come. Labels in the file
+    are ignored and may be missing from a table. For two classes there is one score, which is 0 or more for the second
+    class; otherwise one score per class. A model of numbers gives a value, and its interval if --interval is used.
 
     Parameters
     ----------
@@ -56,6 +64,10 @@ def predict(
         Write to this file instead of standard output.
     format
         File format, if different from the run.
+    id
+        Column whose values are written beside the answers. By default that of the run, if it had one.
+    on_error
+        Lines that cannot be read: stop with an error, which is the default, or skip and count them.
     delimiter
         Field delimiter of a table, if different from the run.
     header
@@ -72,13 +84,30 @@ def predict(
     if pipeline is None:
         raise ModelFileError(f"{file} does not contain how to read rows: use a model that `pocketkernel run` wrote.")
     titles = _titles(learner, proba, interval)
-    stream = pipeline.open(source_of(files), block=block, format=format, delimiter=delimiter, header=header)
-    blocks = (_answers(learner, X, proba, interval) for X in pipeline.rows(stream))
+    stream = pipeline.open(
+        source_of(files), block=block, format=format, delimiter=delimiter, header=header, id=id, on_error=on_error
+    )
+    ids = [] if stream.encoding is None or stream.encoding.id is None else [stream.encoding.id]
     with _opened(out) as target:
+        blocks = _blocks(learner, pipeline, stream, target=target, proba=proba, interval=interval)
         if json:
-            _write_json(target, titles, blocks)
+            _write_json(target, ids, titles, blocks)
         else:
-            _write_csv(target, titles, blocks, _harmless if escape_formulas else str)
+            _write_csv(target, ids, titles, blocks, _harmless if escape_formulas else str)
+    if stream.skipped.count:
+        err().print(f"{stream.skipped.count:,} lines could not be read and have no answer, the first:", markup=False)
+        err().print(describe(stream.skipped.reports[0]), markup=False)
+
+
+def _blocks(
+    learner: Any, pipeline: Pipeline, stream: Stream, *, target: TextIO, proba: bool, interval: float | None
+) -> Iterator[Answers]:
+    """Answers for all rows. Those of a pipe are flushed before the next rows are awaited."""
+    for block in pipeline.blocks(stream):
+        labels, numbers = _answers(learner, block.X, proba, interval)
+        yield block.ids, labels, numbers
+        if stream.live:
+            target.flush()
 
 
 def _titles(learner: Any, proba: bool, interval: float | None) -> list[str]:
@@ -110,16 +139,16 @@ def _answers(learner: Any, X: Any, proba: bool, interval: float | None) -> tuple
 
 
 def _write_csv(
-    target: TextIO,
-    titles: list[str],
-    blocks: Iterator[tuple[list[str], list[list[float]]]],
-    written: Callable[[str], str],
+    target: TextIO, ids: list[str], titles: list[str], blocks: Iterator[Answers], written: Callable[[str], str]
 ) -> None:
     writer = csv.writer(target, lineterminator="\n")
     shown = plain if target.isatty() else str
-    writer.writerow([shown(title) for title in titles])
-    for labels, numbers in blocks:
-        writer.writerows([shown(written(label)), *map(repr, row)] for label, row in zip(labels, numbers, strict=True))
+    writer.writerow([shown(title) for title in ids + titles])
+    target.flush()
+    for keys, labels, numbers in blocks:
+        for row, (label, values) in enumerate(zip(labels, numbers, strict=True)):
+            key = [] if keys is None else [shown(written(keys[row]))]
+            writer.writerow([*key, shown(written(label)), *map(repr, values)])
 
 
 def _harmless(label: str) -> str:
@@ -139,14 +168,15 @@ def _harmless(label: str) -> str:
     return label
 
 
-def _write_json(target: TextIO, titles: list[str], blocks: Iterator[tuple[list[str], list[list[float]]]]) -> None:
+def _write_json(target: TextIO, ids: list[str], titles: list[str], blocks: Iterator[Answers]) -> None:
     """Written row by row, so that a long file needs no more memory than a short one."""
     target.write('{"predictions": [')
     rows = 0
-    for labels, numbers in blocks:
-        for label, row in zip(labels, numbers, strict=True):
+    for keys, labels, numbers in blocks:
+        for row, (label, values) in enumerate(zip(labels, numbers, strict=True)):
             first = float(label) if titles[0] == "value" else label
-            entry = dict(zip(titles, [first, *row], strict=True))
+            entry: dict[str, Any] = {} if keys is None else {ids[0]: keys[row]}
+            entry |= dict(zip(titles, [first, *values], strict=True))
             target.write((",\n" if rows else "\n") + json_plain(js.dumps(entry, ensure_ascii=False)))
             rows += 1
     target.write(f'\n], "rows": {rows}}}\n')

@@ -17,10 +17,12 @@ from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.cli.watch import Watch, figures_of, panel
 from pocketkernel.evaluate import Job, Record, Run, run_job
+from pocketkernel.evaluate.checkpoint import PROGRESS
+from pocketkernel.evaluate.interrupt import Interrupt
 from pocketkernel.evaluate.job import takes_missing
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.recorder import kernel_names
-from pocketkernel.evaluate.run import plain_label, schema_of
+from pocketkernel.evaluate.run import plain_label
 from pocketkernel.evaluate.task import CLASSIFICATION
 from pocketkernel.report import Step, write_report
 from pocketkernel.stream.files import ENDINGS, STDIN, SUFFIXES
@@ -73,8 +75,8 @@ def run(
     out
         Folder for the results. By default it is named after the first file, such as a9a.run.
     checkpoint
-        Save the complete state each time this number of rows has been learned. The run can be interrupted at any time;
-        the same command resumes it.
+        Save the complete state each time this number of rows has been learned, so that even a killed run can be resumed
+        by the same command. Ctrl-C saves it anyway.
     force
         Discard the results of another run in the folder.
     record_format
@@ -96,36 +98,66 @@ def run(
         task,
     )
     folder = Path(default_folder(files)) if out is None else out
+    command = command_of(
+        files, learner, learning, reading, task=task, scale=scale, permute=permute, rows=rows, block=block
+    )
+    carry_out(
+        job, folder, command, checkpoint=checkpoint, force=force, record_format=record_format, report=report, json=json
+    )
+
+
+def carry_out(
+    job: Job,
+    folder: Path,
+    command: str,
+    *,
+    checkpoint: int | None,
+    force: bool,
+    record_format: str | None,
+    report: bool,
+    json: bool,
+) -> None:
+    """Do a run, show it, and write its results; after Ctrl-C, say how to go on."""
     console = err()
     began = perf_counter()
+    with Watch(console, job.name) as watch, Interrupt() as interrupt:
 
-    def begun(run: Run) -> None:
-        if run.progress is None and run.stream.inferred is not None and not json:
-            show_schema(console, run.stream, run.task)
-        watch.begun(run)
+        def begun(run: Run) -> None:
+            if run.progress is None and run.stream.inferred is not None and not json:
+                show_schema(console, run.stream, run.task)
+            watch.begun(run)
+            interrupt.arm()  # not before: rows of a pipe may be awaited until here
 
-    with Watch(console, job.name) as watch:
         done = run_job(
             job,
             folder,
             checkpoint=checkpoint,
             force=force,
             record_format=record_format or ("parquet" if find_spec("pyarrow") else "csv"),
-            command=command_of(
-                files, learner, learning, reading, task=task, scale=scale, permute=permute, rows=rows, block=block
-            ),
+            command=command,
             begun=begun,
             step=watch.step,
             finished=(lambda _: _write_report(folder, job.name)) if report else None,
+            stop=interrupt.pressed,
         )
         speed = watch.speed(done)
-    names = [MODEL, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
+    names = [MODEL, PROGRESS, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
     names += [REPORT] if report else []
     if json:
         seconds = {"seconds": done.progress.seconds if done.progress else 0.0, "wall_seconds": perf_counter() - began}
         print_json(results(done) | seconds | {"rows_per_second": speed, "folder": str(folder), "files": names})
     else:
         _show(done, job.name, speed, f"{folder}: {', '.join(names)}")
+    if done.interrupted:
+        console.print(_how_to_go_on(job, folder, done), markup=False)
+        raise KeyboardInterrupt
+
+
+def _how_to_go_on(job: Job, folder: Path, done: Run) -> str:
+    rows = done.progress.rows if done.progress else 0
+    if job.repeatable():
+        return f"Saved after row {rows:,}: repeat the command to go on from there."
+    return f"Saved after row {rows:,}: go on with `pocketkernel learn {shlex.quote(str(folder))} -`."
 
 
 def default_folder(files: tuple[str, ...]) -> str:
@@ -207,6 +239,7 @@ def results(done: Run) -> dict[str, Any]:
             for kernel, weight in zip(kernel_names(model), model.kernel_weights_.tolist(), strict=True)
         ],
         "skipped": done.stream.skipped.count,
-        "schema": schema_of(done.stream),
+        "schema": done.schema,
         "resumed_at": done.resumed_at,
+        "interrupted": done.interrupted,
     }

@@ -1,26 +1,32 @@
 """Reading ahead of the learner."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from queue import Full, Queue
+from queue import Empty, Full, Queue
 from threading import Event, Thread
 
 from pocketkernel.stream import Block
+
+POLL = 0.1
+"""Seconds between two looks at whether to stop."""
 
 READER = "pocketkernel reader"
 """Name of the thread that reads ahead."""
 
 
-def ahead(blocks: Iterator[Block], depth: int = 2) -> Generator[Block, None, None]:
+def ahead(
+    blocks: Iterator[Block], depth: int = 2, stop: Callable[[], bool] | None = None
+) -> Generator[Block, None, None]:
     """The same blocks, read by a separate thread while the learner, which releases the GIL, works on the last one.
 
-    The iterator is used only in that thread. At most `depth` blocks wait.
+    The iterator is used only in that thread. At most `depth` blocks wait. No further block is given once `stop` says
+    so, even while the next one is awaited.
     """
     queue: Queue[Block | BaseException | None] = Queue(depth)
-    stop = Event()
+    done = Event()
 
     def put(item: Block | BaseException | None) -> bool:
-        while not stop.is_set():
+        while not done.is_set():
             with suppress(Full):
                 queue.put(item, timeout=0.1)
                 return True
@@ -35,9 +41,15 @@ def ahead(blocks: Iterator[Block], depth: int = 2) -> Generator[Block, None, Non
 
     Thread(target=read, name=READER, daemon=True).start()
     try:
-        while (item := queue.get()) is not None:
+        while not (stop and stop()):
+            try:
+                item = queue.get(timeout=POLL)
+            except Empty:
+                continue
+            if item is None:
+                return
             if isinstance(item, BaseException):
                 raise item
             yield item
     finally:
-        stop.set()
+        done.set()

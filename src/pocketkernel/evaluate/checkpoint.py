@@ -12,7 +12,7 @@ import numpy as np
 
 from pocketkernel import learners, model_file
 from pocketkernel._fields import Fields, is_count, is_dict, is_number, is_text, list_of, optional
-from pocketkernel.evaluate.pipeline import scaler_arrays, scaler_of
+from pocketkernel.evaluate.pipeline import PIPELINE, scaler_arrays, scaler_of
 from pocketkernel.evaluate.progressive import Progress
 from pocketkernel.evaluate.recorder import Recorder, kernel_names
 from pocketkernel.evaluate.run import MOST_EVENTS, Run, RunError
@@ -21,11 +21,14 @@ from pocketkernel.model_file import Contents, ModelFileError, below
 from pocketkernel.stored import read
 
 CHECKPOINT = "checkpoint.safetensors"
+PROGRESS = "progress.safetensors"
+"""The same at the end of a run, with the pipeline: what is needed to go on with further files."""
+
 SECTION = "progress"
 
 
-def to_bytes(run: Run, fingerprint: str) -> bytes:
-    """The run after its latest block, as a file."""
+def to_bytes(run: Run, fingerprint: str, *, pipeline: bool = False) -> bytes:
+    """The run after its latest block, as a file; with its pipeline, if other files are to follow."""
     assert run.progress is not None
     recorder = run.recorder.state()
     curve = {f"curve.{name}": value for name, value in recorder.items() if isinstance(value, np.ndarray)}
@@ -43,9 +46,11 @@ def to_bytes(run: Run, fingerprint: str) -> bytes:
         "resumed_at": run.resumed_at,
         "recorder": {name: value for name, value in recorder.items() if not isinstance(value, np.ndarray)},
         "scaler": run.scaler and run.scaler.kind,
+        "sources": run.sources,
     }
+    sections = {SECTION: section} | ({PIPELINE: run.pipeline().written()[0]} if pipeline else {})
     arrays = curve | metrics | scaler_arrays(run.scaler)
-    return model_file.encode(replace(learners.contents_of(run.model), sections={SECTION: section}, arrays=arrays))
+    return model_file.encode(replace(learners.contents_of(run.model), sections=sections, arrays=arrays))
 
 
 def restore(run: Run, path: str | os.PathLike[str], fingerprint: str) -> None:
@@ -66,6 +71,18 @@ def restore(run: Run, path: str | os.PathLike[str], fingerprint: str) -> None:
         )
 
 
+def resume(run: Run, contents: Contents, given: Fields, path: str | os.PathLike[str]) -> int:
+    """Take up a finished run; the number of rows that it has learned."""
+    try:
+        given.take("fingerprint", is_text)
+        _restore(run, contents, given)
+    except ModelFileError as error:
+        reason = str(error).removesuffix(".")
+        raise RunError(f"{path} is damaged ({reason}): start again with `pocketkernel run`.") from None
+    assert run.progress is not None
+    return run.progress.rows
+
+
 def _is_event(value: Any) -> bool:
     """A row, and what happened there."""
     return isinstance(value, list) and len(value) == 2 and is_count(value[0]) and is_text(value[1])
@@ -81,6 +98,9 @@ def _restore(run: Run, contents: Contents, given: Fields) -> None:
     resumed_at = given.take("resumed_at", list_of(is_count))
     recorder = Recorder.restore(given.take("recorder", is_dict) | below("curve.", contents.arrays))
     kind = given.take("scaler", lambda value: value == (run.scaler and run.scaler.kind))
+    sources = given.take("sources", list_of(list_of(is_text)))
+    if any(len(one) != 2 for one in sources):
+        raise ModelFileError("progress.sources are not pairs.")
     given.end()
     model, extra = learners.restored(contents)
     if type(model) is not type(run.model) or extra:
@@ -97,6 +117,7 @@ def _restore(run: Run, contents: Contents, given: Fields) -> None:
     run.metrics = run.new_metrics()
     run.metrics.restore(below("metrics.", contents.arrays))
     run.reservoir.restore(below("reservoir.", contents.arrays))
+    run.sources = sources
     if run.metrics.rows != rows or run.reservoir.seen[0] != rows:
         raise ModelFileError("its metrics are of other rows")
     try:

@@ -12,7 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from pocketkernel._files import write_atomically
-from pocketkernel.evaluate.checkpoint import CHECKPOINT, restore, to_bytes
+from pocketkernel.evaluate.checkpoint import CHECKPOINT, PROGRESS, restore, to_bytes
+from pocketkernel.evaluate.continued import Continued
 from pocketkernel.evaluate.job import Job
 from pocketkernel.evaluate.lock import locked
 from pocketkernel.evaluate.order import remedy, shuffled, warnings_of
@@ -32,6 +33,7 @@ def run_job(
     begun: Callable[[Run], None] | None = None,
     step: Callable[[Run], None] | None = None,
     finished: Callable[[Run], None] | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Run:
     """Do a run and write its results into a folder.
 
@@ -53,6 +55,10 @@ def run_job(
         A command line that repeats the run, for the record.
     begun, step, finished : callables, default=None
         Called with the run when it starts, after every block, and when everything is written.
+    stop : callable, default=None
+        Whether to stop after the present block. What was learned is then written as at the end, with a checkpoint if
+        the rows can be read again: the same call resumes the run. If the run goes on with further files, there is only
+        the checkpoint.
 
     Returns
     -------
@@ -74,8 +80,9 @@ def run_job(
             run = _begun(job, folder / CHECKPOINT, fingerprint, force)
             if begun:
                 begun(run)
-            stale, next_checkpoint = force, _after(run, checkpoint)
-            for progress in run.steps():
+            stale = force and not isinstance(job, Continued)
+            next_checkpoint = _after(run, checkpoint)
+            for progress in run.steps(stop):
                 if stale:  # not before it is known that this run can be done
                     _clear(folder)
                     stale = False
@@ -84,22 +91,43 @@ def run_job(
                     next_checkpoint = _after(run, checkpoint)
                 if step:
                     step(run)
-            if run.results:
-                _look_at_the_order(job, run)
-            seed = job.parameters.get("random_state")
-            record = run.record(source=job.name, seed=seed, command=command, fingerprint=fingerprint)
-            write_atomically(folder / MODEL, run.to_bytes())
-            record.write(folder, format=record_format)
-            (folder / CHECKPOINT).unlink(missing_ok=True)
-            _sweep(folder)
-            if finished:
-                finished(run)
+            _finish(job, run, folder, fingerprint, record_format=record_format, command=command, finished=finished)
     except BaseException:
         if made:
             with suppress(OSError):  # there is a checkpoint in it
                 folder.rmdir()
         raise
     return run
+
+
+def _finish(
+    job: Job,
+    run: Run,
+    folder: Path,
+    fingerprint: str,
+    *,
+    record_format: str,
+    command: str,
+    finished: Callable[[Run], None] | None,
+) -> None:
+    """Write the results of a run, and a checkpoint if it was interrupted and can be resumed."""
+    goes_on, resumable = isinstance(job, Continued), run.interrupted and job.repeatable()
+    if resumable:
+        write_atomically(folder / CHECKPOINT, to_bytes(run, fingerprint))
+    if not (resumable and goes_on):  # the results of before stay: the rest is learned from them
+        if run.results and not run.interrupted and not goes_on:
+            _look_at_the_order(job, run)
+        run.sources.append([job.name, job.mark()])
+        seed = job.parameters.get("random_state")
+        record = run.record(source=job.name, seed=seed, command=command, fingerprint=fingerprint)
+        write_atomically(folder / MODEL, run.to_bytes())
+        write_atomically(folder / PROGRESS, to_bytes(run, fingerprint, pipeline=True))
+        record.write(folder, format=record_format)
+        if finished:
+            finished(run)
+    if not resumable:
+        (folder / CHECKPOINT).unlink(missing_ok=True)
+    _sweep(folder)
 
 
 def _look_at_the_order(job: Job, run: Run) -> None:
@@ -134,7 +162,7 @@ def _after(run: Run, every: int | None) -> int | None:
 def _check_folder(folder: Path, job: Job, fingerprint: str, force: bool) -> None:
     """Refuse to replace a finished run unless it is the same or may be discarded."""
     _sweep(folder)
-    if force:
+    if force or isinstance(job, Continued):
         return
     try:
         settings = read_settings(folder)
@@ -153,7 +181,7 @@ def _check_folder(folder: Path, job: Job, fingerprint: str, force: bool) -> None
 
 def _clear(folder: Path) -> None:
     """Remove the results of another run."""
-    for name in (RECORD, "curve.csv", "curve.parquet", MODEL, "report.html"):
+    for name in (RECORD, "curve.csv", "curve.parquet", MODEL, PROGRESS, "report.html"):
         (folder / name).unlink(missing_ok=True)
 
 

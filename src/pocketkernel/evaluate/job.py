@@ -114,13 +114,19 @@ class Job:
         """Whether the rows can be read again: not from a pipe."""
         return bool(self._paths())
 
+    def files(self) -> list[Any]:
+        """Path, size and time of each file; none of a pipe."""
+        return [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in self._paths()]
+
+    def mark(self) -> str:
+        """A text that is the same for the same files; empty for a pipe."""
+        files = self.files()
+        return hashlib.sha256(json.dumps(files).encode()).hexdigest() if files else ""
+
     def fingerprint(self) -> str:
         """A text that is the same for two runs only if they give the same results."""
-        files: list[Any] = [
-            [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in self._paths()
-        ]
         asked = {
-            "files": files or [self.name],
+            "files": self.files() or [self.name],
             "learner": learner_class(self.learner, self._known_task() or CLASSIFICATION).__name__,
             "task": self._known_task(),
             "parameters": {name: repr(value) for name, value in self.parameters.items() if value is not None},
@@ -142,10 +148,7 @@ class Job:
         for name, number, least in (("rows", self.rows, 1), ("permute", self.permute, 0)):
             if number is not None and number < least:
                 raise ValueError(f"{name}={number} is too small: use an integer of at least {least}.")
-        source: Source = self.source
-        if source == STDIN:
-            # Not through Python's buffer: a thread that waits for it would hold its lock when the program is to end.
-            source = cast(BinaryIO, getattr(standard_input(), "raw", sys.stdin.buffer))
+        source = self.opened_source()
         most = self.rows if self.permute is None else None  # of permuted rows, those are the first that come out
         stream = open_stream(source, block=self.block, rows=most, **self.reading)
         if not self.reading.get("strict", True):
@@ -167,6 +170,12 @@ class Job:
         if task is not None:
             run.decide(task)
         return run
+
+    def opened_source(self) -> Source:
+        """The source; standard input without Python's buffer, whose lock a waiting thread would hold at the end."""
+        if self.source == STDIN:
+            return cast(BinaryIO, getattr(standard_input(), "raw", sys.stdin.buffer))
+        return self.source
 
     def _known_task(self) -> str | None:
         """Whether labels are classes or numbers, as far as it can be known without reading them."""

@@ -66,8 +66,8 @@ def remedy(shuffled: Mapping[str, Any] | None) -> list[str]:
 def shuffled(job: Job, run: Run) -> dict[str, Any] | None:
     """What the same learner reaches on the same rows in random order; None if they may not fit in memory.
 
-    At most 50,000 of the shuffled rows are learned. Rows of a pipe are gone, and a run over the first rows of a file does
-    not know how many there are.
+    At most 50,000 of the shuffled rows are learned. Rows of a pipe are gone, and a run over the first rows of a file
+    does not know how many there are.
     """
     assert run.progress is not None
     too_large = run.progress.rows * run.stream.n_features * 8 > MOST_BYTES

@@ -6,7 +6,7 @@ It is stored in the model file, under the same checksum.
 import os
 import reprlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -60,16 +60,23 @@ class Pipeline:
         """Names of the columns of a row, if they come from a table."""
         return None if self.encoding is None else Encoding.from_dict(self.encoding).feature_names
 
-    def open(self, source: Source, *, block: int = 4096, **reading: Any) -> Stream:
+    def open(
+        self, source: Source, *, block: int = 4096, labels: bool = False, learn: bool = False, **reading: Any
+    ) -> Stream:
         """Open further files, with or without labels, in the same way as those that the model has learned.
 
         Parameters
         ----------
         source, block
             As for `open_stream`.
+        labels : bool, default=False
+            Whether to read labels.
+        learn : bool, default=False
+            Whether the encoding goes on learning from the rows.
         **reading
-            Options that differ this time, of `reading`.
+            Options that differ this time, of `reading`, and on_error, classes and id of `open_stream`.
         """
+        label = None if labels else False
         options = dict(self.reading)
         if isinstance(source, str | os.PathLike) and (format := named_format(os.fspath(source))):
             options["format"] = format
@@ -78,14 +85,20 @@ class Pipeline:
         options |= {name: value for name, value in reading.items() if value is not None}
         if self.encoding is None:
             return open_stream(
-                source, **{**options, "format": "libsvm"}, label=False, n_features=self.n_features, block=block
+                source, **{**options, "format": "libsvm"}, label=label, n_features=self.n_features, block=block
             )
-        return open_stream(source, **options, label=False, encoding=self.encoding, block=block)
+        return open_stream(source, **options, label=label, encoding=self.encoding, block=block, learn=learn)
 
     def rows(self, stream: Stream) -> Iterator[Any]:
-        """Rows of a stream, scaled, block by block. Learns nothing."""
-        for block in stream.blocks():
-            yield block.X if self.scaler is None else self.scaler.transform(ready(block, self.scaler))
+        """Rows of a stream, scaled, block by block; of a pipe as they come. Learns nothing."""
+        for block in self.blocks(stream):
+            yield block.X
+
+    def blocks(self, stream: Stream) -> Iterator[Block]:
+        """The same with what else is known of the rows, such as their ids."""
+        for block in stream.arrivals() if stream.live else stream.blocks():
+            scaler = self.scaler
+            yield block if scaler is None else replace(block, X=scaler.transform(ready(block, scaler)))
 
     def written(self) -> tuple[dict[str, Any], Arrays]:
         """Everything, as a section of a model file and arrays for it."""

@@ -11,6 +11,9 @@ from pocketkernel.evaluate.curve import COLUMNS, Curve, columns_of, curve_of
 from pocketkernel.evaluate.progressive import Progress
 from pocketkernel.model_file import ModelFileError
 
+EXPERTS = {"ring": "nearest rows", "lag": "last labels"}
+"""Experts of PocketClassifier that are no kernels, as people read them."""
+
 
 class Recorder:
     """Follows a run and keeps its curve, in bounded memory for runs of any length.
@@ -157,6 +160,8 @@ def kernel_names(model: Any) -> tuple[str, ...]:
     ('gaussian 0.5', 'linear', 'linear (2)')
     """
     count = len(getattr(model, "kernel_weights_", ()))
+    if hasattr(model, "shares_"):
+        return tuple(EXPERTS.get(name, name) for name in model.shares_)
     recipe = getattr(model, "_recipe", None)
     if recipe is None:
         return tuple(f"kernel {number}" for number in range(1, count + 1))

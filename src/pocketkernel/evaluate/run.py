@@ -59,6 +59,10 @@ class Run:
         self.results: dict[str, Any] = {}  # of the metrics, once the run has ended
         self.progress: Progress | None = None  # after the latest block
         self.total = rows  # that there will be, if that is known
+        self.interrupted = False  # whether the run was stopped before its end
+        self.schema = schema_of(stream)
+        self.sources: list[list[str]] = []  # names and fingerprints of what was learned before
+        self._base = 0  # rows that were learned from other files before
         self.resumed_at: list[int] = []  # rows after which the run went on from a checkpoint
         self.classes: npt.NDArray[Any] | None = None  # the labels there are, once that is known
         self._regressor = regressor
@@ -66,18 +70,25 @@ class Run:
         if stream.classes is not None:
             self.classes = np.unique(np.array(stream.classes))
 
-    def steps(self) -> Iterator[Progress]:
-        """Go through the stream, from where the run is; yields after every block."""
-        with closing(ahead(self._blocks(self.progress.rows if self.progress else 0))) as blocks:
-            yield from self._learn(blocks)
+    def steps(self, stop: Callable[[], bool] | None = None) -> Iterator[Progress]:
+        """Go through the stream, from where the run is, until `stop` says so; yields after every block."""
+        start = self.progress.rows - self._base if self.progress else 0
+        with closing(ahead(self._blocks(start), stop=stop)) as blocks:
+            yield from self._learn(blocks, stop)
+        self.interrupted = stop is not None and stop()
 
-    def _learn(self, blocks: Iterator[Block]) -> Iterator[Progress]:
+    def goes_on(self, rows: int, schema: list[dict[str, Any]] | None) -> None:
+        """Count the rows of the stream from here: others before them were learned from other files."""
+        self._base, self.schema, self.total = rows, schema, None
+
+    def _learn(self, blocks: Iterator[Block], stop: Callable[[], bool] | None = None) -> Iterator[Progress]:
         first = next(blocks, None)
         if first is None:
-            if self.progress is None and self.stream.skipped.reports:
-                raise self.stream.skipped.reports[0]
-            if self.progress is None:
-                raise StreamError("at least one row", "none", file=self.stream.name)
+            if self.progress is None or self.progress.rows == self._base:  # not a row of this stream
+                if stop is not None and stop():
+                    raise KeyboardInterrupt
+                none = StreamError("at least one row", "none", file=self.stream.name)
+                raise next(iter(self.stream.skipped.reports), none)
             self._finish()
             return
         if first.y is None:
@@ -134,9 +145,10 @@ class Run:
 
     def pipeline(self) -> Pipeline:
         """How rows have been encoded and scaled so far."""
-        reading = {name: value for name, value in self._reading.items() if name in READING} | self.stream.dialect
+        given = {name: value for name, value in self._reading.items() if name in READING}
+        reading = {"format": self.stream.format, **self.stream.dialect, **given}
         encoding = None if self.stream.encoding is None else self.stream.encoding.to_dict()
-        return Pipeline(self.stream.n_features, encoding, self.scaler, {**reading, "format": self.stream.format})
+        return Pipeline(self.stream.n_features, encoding, self.scaler, reading)
 
     def to_bytes(self) -> bytes:
         """A model file of what was learned, with the pipeline."""
@@ -155,7 +167,9 @@ class Run:
             "format": self.stream.format,
             "skipped": {"rows": skipped.count, "first": [str(report) for report in skipped.reports]},
             "resumed_at": self.resumed_at,
-            "schema": schema_of(self.stream),
+            "schema": self.schema,
+            "interrupted": self.interrupted,
+            "sources": [name for name, _ in self.sources],
             **more,
         }
         return Record(settings_of(self.model, **more), self.recorder.curve(), self.results)

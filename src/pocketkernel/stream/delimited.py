@@ -37,7 +37,7 @@ class Delimited:
         sample: int = SAMPLE,  # rows that decide which columns are numbers
         usual: str = ",",
         infer: bool = False,  # whether to be lenient, and to look at the first rows for what the columns are
-        wanted: Sequence[str] = (),  # with `infer`, columns that the file should have: no further look is needed then
+        wanted: Sequence[str] = (),  # columns that the file should have: no further look is needed then
     ) -> None:
         if delimiter is not None and (len(delimiter.encode()) != 1 or delimiter in '"\n\r'):
             raise ValueError(f"delimiter={delimiter!r} is not supported: use one ASCII character, such as ',' or ';'.")

@@ -50,7 +50,7 @@ class JsonLines:
         self.rows = self._objects(Text(opened))
         self.first: list[Row] = []
         self.ended = False
-        wanted = 1 if infer and columns else INFERRED if infer else sample
+        wanted = INFERRED if infer and sample > 1 else sample
         while len(self.first) < wanted and not self.ended:
             self._more(self.first, wanted)
         rows = [row for _, row in self.first if isinstance(row, dict)]

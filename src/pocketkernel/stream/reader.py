@@ -172,13 +172,13 @@ def open_stream(
         )
 
     given = None if encoding is None else Encoding.from_dict(encoding, frozen=not learn)
-    if given is not None and label is False:
-        given.label = None
     if given is not None and id is not None:
         given.id = str(id)
     infer = not strict if given is None else given.words
     names = list(columns) if columns else None
-    tables = Tables(files, format, skipped, infer, given, names, delimiter, header, dtype, rows)
+    tables = Tables(
+        files, format, skipped, infer, given, names, delimiter, header, dtype, rows, unlabelled=label is False
+    )
     plan, inferred = given, None
     if plan is None:
         options: dict[str, Any] = {

@@ -76,6 +76,11 @@ class Stream:
         """Bytes of them that have been read."""
         return self._files.consumed
 
+    @property
+    def live(self) -> bool:
+        """Whether it is a pipe or the like, whose rows may come slowly and only once."""
+        return self._files.kept is not None
+
     def blocks(self, start: int = 0) -> Iterator[Block]:
         """Blocks of `block` rows each; only the last may have fewer.
 

@@ -35,6 +35,7 @@ class Tables:
     header: bool | None
     dtype: npt.DTypeLike
     most: int | None  # rows
+    unlabelled: bool = False  # whether to leave out the labels of a given encoding
     first: TableReader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -96,8 +97,9 @@ class Tables:
     ) -> TableReader:
         """A reader of a file, after that of an earlier one; without a look at the first rows if columns are wanted."""
         sample = SAMPLE if self.most is None else min(SAMPLE, self.most)
+        sample = 1 if self.given is not None else sample  # a slow pipe is not waited for
         if self.format in ("csv", "tsv"):
-            if self.given is not None and self.infer:
+            if self.given is not None:
                 wanted = [feature.name for feature in self.given.features]
             found = before if self.infer and isinstance(before, Delimited) else self
             return Delimited(
@@ -123,7 +125,7 @@ class Tables:
         """What to read of a file's columns, which must be those of the first file, or have those of the encoding."""
         kinds, names = encoding.kinds(), reader.schema.names
         there, known = set(names), set(self.first.schema.names)
-        if encoding.frozen and encoding.label not in there:
+        if self.unlabelled or (encoding.frozen and encoding.label not in there):
             kinds.pop(str(encoding.label), None)
         absent = [name for name in kinds if name not in there]
         new = [] if self.infer or self.given is not None else [name for name in names if name not in known]

@@ -1,0 +1,73 @@
+"""`pocketkernel learn`: go on with further files."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from pocketkernel.cli.options import File, at_least, command_line, file_name, source_of
+from pocketkernel.cli.run import BLOCK, carry_out
+from pocketkernel.evaluate.continued import Continued
+
+WINDOW = 10_000
+
+
+def learn(
+    model: Path,
+    *files: File,
+    delayed: Annotated[str | None, Parameter(converter=file_name)] = None,
+    window: Annotated[int, Parameter(validator=at_least(1))] = WINDOW,
+    on_error: Literal["raise", "skip"] | None = None,
+    block: Annotated[int, Parameter(validator=at_least(1))] = BLOCK,
+    checkpoint: Annotated[int | None, Parameter(validator=at_least(1))] = None,
+    force: Annotated[bool, Parameter(negative=())] = False,
+    record_format: Literal["parquet", "csv"] | None = None,
+    report: bool = True,
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Go on with further files or a pipe, as if they had been part of the run; its folder is updated.
+
+    Rows are read, encoded and scaled as in the run, and each is scored before its label is used.
+
+    Parameters
+    ----------
+    model
+        Folder of a run.
+    files
+        Files, globs, or - for standard input.
+    delayed
+        CSV file, or -, with labels that arrived later: it has the column of the ids (`run --id`) and that of the
+        labels, and the files have the rows. They are learned in the order of their labels.
+    window
+        Number of rows that wait for their label, with --delayed.
+    on_error
+        Lines that cannot be read: stop with an error, or skip and count them. By default as in the run.
+    block
+        Number of rows that are learned at once.
+    checkpoint
+        Save the complete state each time this number of rows has been learned, so that even a killed run can be resumed
+        by the same command. Ctrl-C saves it anyway.
+    force
+        Learn files again that have been learned already, and discard the checkpoint of other files.
+    record_format
+        Format of the curve. By default Parquet if pyarrow is installed, otherwise CSV.
+    report
+        Write report.html.
+    json
+        Print the results as one JSON document.
+    """
+    job = Continued(
+        source_of(files),
+        block=block,
+        folder=model,
+        on_error=on_error,
+        delayed=delayed,
+        window=window,
+        again=force,
+    )
+    chosen = {"delayed": delayed, "window": window, "on_error": on_error, "block": block}
+    usual = {"delayed": None, "window": WINDOW, "on_error": None, "block": BLOCK}
+    command = command_line(["pocketkernel", "learn", str(model), *files], chosen, usual)
+    carry_out(
+        job, model, command, checkpoint=checkpoint, force=force, record_format=record_format, report=report, json=json
+    )

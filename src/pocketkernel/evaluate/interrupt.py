@@ -1,0 +1,48 @@
+"""Ctrl-C as a wish to stop after the present block."""
+
+import signal
+import threading
+from types import FrameType
+from typing import Any, Self
+
+
+class Interrupt:
+    """Catches the first Ctrl-C once it is armed; the second one interrupts as usual.
+
+    Examples
+    --------
+    >>> with Interrupt() as interrupt:
+    ...     interrupt.arm()
+    ...     signal.raise_signal(signal.SIGINT)
+    ...     interrupt.pressed()
+    True
+    """
+
+    def __init__(self) -> None:
+        self._pressed = threading.Event()
+        self._before: Any = None
+
+    def arm(self) -> None:
+        """Catch Ctrl-C from now on; only the main thread can."""
+        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if usual and threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._press)
+
+    def pressed(self) -> bool:
+        """Whether Ctrl-C was pressed."""
+        return self._pressed.is_set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._disarm()
+
+    def _press(self, _: int, __: FrameType | None) -> None:
+        self._pressed.set()
+        self._disarm()
+
+    def _disarm(self) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None

@@ -1,0 +1,282 @@
+"""Live streams: pipes that are answered row by row, Ctrl-C, further files, and labels that arrive later."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import cli_files
+import tables
+from pocketkernel.cli import main
+
+COMMAND = [sys.executable, "-m", "pocketkernel"]
+HEAD, *LINES = tables.titanic().decode().splitlines()
+LABEL = ["--label", "Survived", "--no-report"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def write(path, lines, head=HEAD):
+    path.write_text("\n".join([head, *lines]) + "\n")
+
+
+def model(folder):
+    return (folder / "model.safetensors").read_bytes()
+
+
+# ---- predict --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "strict", "libsvm"])
+def test_each_row_of_a_pipe_is_answered_as_it_comes(tmp_path, capsys, format):
+    if format == "libsvm":
+        cli_files.svm(tmp_path / "rows.svm", rows=200)
+        head, lines = None, (tmp_path / "rows.svm").read_text().splitlines()[:5]
+        assert main(["run", "rows.svm", "--out", "m", "--no-report"]) == 0
+    else:
+        write(tmp_path / "rows.csv", LINES[:300])
+        strict = ["--strict", "--drop", "Name,Sex,Age,Ticket,Cabin,Embarked"] if format == "strict" else []
+        assert main(["run", "rows.csv", "--out", "m", *LABEL, *strict]) == 0
+        head, lines = HEAD, LINES[300:305]
+    if format == "jsonl":
+        import csv
+
+        rows = csv.DictReader([HEAD, *lines])
+        numbers = ("Pclass", "Age", "SibSp", "Fare")
+        lines = [json.dumps({k: float(v) if k in numbers and v else v or None for k, v in row.items()}) for row in rows]
+        head = None
+    name = {"jsonl": "five.jsonl", "libsvm": "five.svm"}.get(format, "five.csv")
+    (tmp_path / name).write_text("\n".join([head, *lines] if head else lines) + "\n")
+    capsys.readouterr()
+    assert main(["predict", "m", name]) == 0
+    wanted = capsys.readouterr().out.splitlines()
+    command = [*COMMAND, "predict", "m", "-"] + (["--format", "jsonl"] if format == "jsonl" else [])
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        if head:
+            process.stdin.write(head + "\n")
+        for line, answer in zip(lines, wanted[1:], strict=True):
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            while (got := process.stdout.readline().rstrip("\n")) == wanted[0]:
+                pass  # the titles
+            assert got == answer
+        process.stdin.close()
+        assert process.stdout.read() == "" and process.wait(timeout=30) == 0
+
+
+def test_ids_stay_beside_the_answers(tmp_path, capsys):
+    write(tmp_path / "rows.csv", LINES[:300])
+    write(tmp_path / "new.csv", LINES[300:303])
+    assert main(["run", "rows.csv", *LABEL, "--id", "PassengerId"]) == 0
+    assert re.search(r"PassengerId +id +kept beside the answers", capsys.readouterr().err)
+    assert main(["predict", "rows.run", "new.csv"]) == 0
+    out = [line.split(",") for line in capsys.readouterr().out.splitlines()]
+    assert out[0] == ["PassengerId", "label", "score"] and [row[0] for row in out[1:]] == ["301", "302", "303"]
+    assert main(["predict", "rows.run", "new.csv", "--id", "Ticket", "--json"]) == 0
+    tickets = [row["Ticket"] for row in json.loads(capsys.readouterr().out)["predictions"]]
+    assert tickets == [line.split(",")[-4] for line in LINES[300:303]]
+
+
+def test_rows_without_an_answer_are_told(tmp_path, capsys):
+    write(tmp_path / "rows.csv", LINES[:300])
+    write(tmp_path / "new.csv", [LINES[300], "1,2", LINES[301]])
+    assert main(["run", "rows.csv", *LABEL]) == 0
+    capsys.readouterr()
+    assert main(["predict", "rows.run", "new.csv"]) == 1
+    assert "new.csv, line 3" in capsys.readouterr().err
+    assert main(["predict", "rows.run", "new.csv", "--on-error", "skip"]) == 0
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 3 and "1 lines could not be read and have no answer" in captured.err
+
+
+# ---- Ctrl-C ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, capsys):
+    write(tmp_path / "rows.csv", LINES * 400)
+    command = ["run", "rows.csv", "--label", "Survived", "--block", "500", "--memory", "16KiB", "--rows", "60000"]
+    with subprocess.Popen([*COMMAND, *command], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:  # the schema comes first
+            if line.startswith("To change it"):
+                break
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    rows = int(re.search(r"Saved after row ([\d,]+): repeat the command", error)[1].replace(",", ""))
+    assert 0 < rows < 60_000 and rows % 500 == 0 and error.endswith("pocketkernel: interrupted.\n")
+    folder = tmp_path / "rows.run"
+    settings = json.loads((folder / "record.json").read_text())["settings"]
+    assert settings["interrupted"] and (folder / "report.html").exists()
+    assert main(["predict", "rows.run", "rows.csv", "--out", "answers.csv"]) == 0
+    assert main(command) == 0
+    assert f"resuming after row {rows:,}" in capsys.readouterr().err
+    assert not json.loads((folder / "record.json").read_text())["settings"]["interrupted"]
+    assert main([*command, "--out", "whole"]) == 0
+    assert model(folder) == model(tmp_path / "whole")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_a_pipe_that_is_interrupted_goes_on_with_learn(tmp_path, capsys):
+    command = [*COMMAND, "run", "-", *LABEL, "--block", "100", "--memory", "16KiB"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdin.write("\n".join([HEAD, *(LINES * 30)[:25_050]]) + "\n")
+        process.stdin.flush()
+        for line in process.stderr:
+            if line.startswith("To change it"):
+                break
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        error = process.stderr.read()
+        assert process.wait(timeout=60) == 130
+    rows = int(
+        re.search(r"Saved after row ([\d,]+): go on with `pocketkernel learn stdin.run -`", error)[1].replace(",", "")
+    )
+    assert 0 < rows <= 25_050
+    write(tmp_path / "rest.csv", (LINES * 30)[rows:25_050])
+    capsys.readouterr()
+    assert main(["learn", "stdin.run", "rest.csv", "--no-report", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 25_050
+
+
+# ---- learn ----------------------------------------------------------------------------------------------------------
+
+JOBS = {
+    "inferred": ("csv", LABEL),
+    "mean": ("csv", [*LABEL, "--learner", "momds", "--scale", "standard", "--memory", "16KiB"]),
+    "strict": (
+        "csv",
+        [*LABEL, "--strict", "--drop", "Name,Ticket", "--categorical", "Sex,Cabin,Embarked", "--missing", "mean"],
+    ),
+    "regression": ("csv", ["--label", "Fare", "--task", "regression", "--no-report"]),
+    "libsvm": ("svm", ["--no-report", "--scale", "maxabs", "--features", "4"]),
+}
+
+
+@pytest.mark.parametrize("case", JOBS)
+def test_learning_day_by_day_gives_the_same_bits(tmp_path, capsys, case):
+    form, options = JOBS[case]
+    if form == "csv":
+        write(tmp_path / "day1.csv", LINES[:400])
+        write(tmp_path / "day2.csv", LINES[400:700])
+        write(tmp_path / "day3.csv", LINES[700:])
+    else:
+        for day, (begin, rows) in enumerate([(0, 400), (400, 300), (700, 191)], 1):
+            cli_files.svm(tmp_path / f"day{day}.svm", rows=rows, begin=begin)
+    days = [f"day{day}.{form}" for day in (1, 2, 3)]
+    assert main(["run", *days, *options, "--out", "whole", "--block", "64", "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert main(["run", days[0], *options, "--out", "parts", "--block", "100"]) == 0
+    for day in days[1:]:
+        capsys.readouterr()
+        assert main(["learn", "parts", day, "--no-report", "--block", "37", "--json"]) == 0
+    parts = json.loads(capsys.readouterr().out)
+    assert model(tmp_path / "parts") == model(tmp_path / "whole")
+    for name in ("rows", "mistakes", "loss", "skipped"):
+        assert parts.get(name) == whole.get(name)
+    for name in ("baselines", "classes", "confusion", "auc") if "classes" in whole else ():  # counts
+        assert parts["metrics"].get(name) == whole["metrics"].get(name)
+    record = json.loads((tmp_path / "parts" / "record.json").read_text())["settings"]
+    assert record["sources"] == days and (record["schema"] is None) == (case in ("strict", "libsvm"))
+
+
+def test_a_file_is_not_learned_twice_by_mistake(tmp_path, capsys):
+    write(tmp_path / "day1.csv", LINES[:400])
+    write(tmp_path / "day2.csv", LINES[400:500])
+    assert main(["run", "day1.csv", *LABEL]) == 0
+    assert main(["learn", "day1.run", "day2.csv", "--no-report"]) == 0
+    before = model(tmp_path / "day1.run")
+    for name in ("day2.csv", "day1.csv"):
+        assert main(["learn", "day1.run", name, "--no-report"]) == 1
+        assert f"{name} has been learned already: learn it again with --force" in capsys.readouterr().err
+    assert model(tmp_path / "day1.run") == before
+    assert main(["learn", "day1.run", "day2.csv", "--no-report", "--force"]) == 0
+    assert model(tmp_path / "day1.run") != before
+
+
+def test_mistakes_of_the_user(tmp_path, capsys):
+    write(tmp_path / "day1.csv", LINES[:100])
+    (tmp_path / "bare.csv").write_text("Pclass\n1\n")
+    assert main(["run", "day1.csv", *LABEL]) == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "day1.run").iterdir()}
+    for arguments, code, words in (
+        (["nowhere", "day1.csv"], 1, "nowhere does not exist"),
+        (["day1.run"], 2, "give a FILE"),
+        (["day1.run", "bare.csv"], 1, "expected a column 'Sex', found Pclass"),
+        (["day1.run", "bare.csv", "--delayed", "bare.csv"], 2, "give --id"),
+    ):
+        capsys.readouterr()
+        assert main(["learn", *arguments]) == code, arguments
+        assert words in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in (tmp_path / "day1.run").iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["progress.safetensors"])
+def test_a_damaged_state_is_refused(tmp_path, capsys, name):
+    write(tmp_path / "day1.csv", LINES[:100])
+    write(tmp_path / "day2.csv", LINES[100:200])
+    assert main(["run", "day1.csv", *LABEL]) == 0
+    file = tmp_path / "day1.run" / name
+    good = file.read_bytes()
+    for damaged in (b"", good[:1000], good[:-5], bytes(reversed(good))):
+        file.write_bytes(damaged)
+        capsys.readouterr()
+        assert main(["learn", "day1.run", "day2.csv"]) == 1
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1 and f"{name} is damaged" in error
+    file.write_bytes(good)
+    assert main(["learn", "day1.run", "day2.csv", "--no-report"]) == 0
+
+
+# ---- delayed labels -------------------------------------------------------------------------------------------------
+
+
+def delayed(tmp_path, order):
+    """Day 2 as rows without labels, and labels in this order."""
+    head = HEAD.split(",")
+    place = head.index("Survived")
+    write(tmp_path / "day1.csv", LINES[:300])
+    later = [line.split(",", place + 1) for line in LINES[300:600]]
+    write(tmp_path / "rows.csv", [f"{line[0]},{line[2]}" for line in later], HEAD.replace("Survived,", ""))
+    labels = [f"{later[k][1]};{later[k][0]}" for k in order]
+    write(tmp_path / "labels.csv", labels, "Survived;PassengerId")
+    write(tmp_path / "day2.csv", [LINES[300 + k] for k in order])
+
+
+def test_late_labels_in_the_order_of_the_rows_change_nothing(tmp_path, capsys):
+    delayed(tmp_path, range(300))
+    for name in ("a", "b"):
+        assert main(["run", "day1.csv", *LABEL, "--id", "PassengerId", "--out", name]) == 0
+    assert main(["learn", "a", "day2.csv", "--no-report"]) == 0
+    assert main(["learn", "b", "rows.csv", "--delayed", "labels.csv", "--no-report", "--window", "400"]) == 0
+    assert model(tmp_path / "a") == model(tmp_path / "b")
+
+
+def test_late_labels_are_joined_within_a_window(tmp_path, capsys):
+    order = np.random.default_rng(0).permutation(300)
+    delayed(tmp_path, order)
+    assert main(["run", "day1.csv", *LABEL, "--id", "PassengerId", "--out", "b"]) == 0
+    capsys.readouterr()
+    assert main(["learn", "b", "rows.csv", "--delayed", "labels.csv", "--no-report", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"] == 600 and found["skipped"] == 0
+    with open("labels.csv", "a") as file:
+        file.write("1;no such id\n?;301\n")
+    assert main(["run", "day1.csv", *LABEL, "--id", "PassengerId", "--out", "c"]) == 0
+    capsys.readouterr()
+    arguments = ["learn", "c", "rows.csv", "--delayed", "labels.csv", "--no-report", "--window", "50", "--json"]
+    assert main(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert 300 < found["rows"] < 600 and found["rows"] + found["skipped"] == 602
+    first = json.loads((tmp_path / "c" / "record.json").read_text())["settings"]["skipped"]["first"][0]
+    assert "labels.csv, line" in first and "the id of one of the last 50 rows without a label" in first
