@@ -60,13 +60,12 @@ class PocketClassifier : public Learner<T> {
         course_ = arena.take<Course>(1);
         experts_ = arena.take<Expert>(K_);
         const std::size_t lags = has_lags() ? LabelLags::doubles(R_) : 0;
-        double* numbers = arena.take<double>(R_ + NewtonMixture::doubles(K_) + lags);
+        double* numbers = arena.take<double>(R_ + NewtonMixture::doubles(K_) + lags + sums());
         bias_ = numbers;
         if (numbers) {  // else the arena only counts
             mixture_ = NewtonMixture(K_, numbers + R_);
             lags_ = LabelLags(R_, numbers + R_ + NewtonMixture::doubles(K_));
         }
-        if (K_ > 1) ledger_ = MixtureLedger(K_, arena.take<double>(MixtureLedger::doubles(K_)));
         scale_ = ColumnScale<T>(arena, c.features, may_be_sparse, course_ ? &course_->pace : nullptr);
         if (widths_ > 0) relevance_ = ColumnRelevance<T>(arena, c.features, {1.0, 0.9999, 0.0001});
         linear_ = Coefficients<T>(arena, R_ + 1, c.features);
@@ -148,7 +147,7 @@ class PocketClassifier : public Learner<T> {
         const bool mistake = largest(F, config_.classes) != y;
         const double loss = lesson(f(), target, slope());
         this->record(mistake, weight * loss);
-        ledger_.observe(weight, target, slope(), R_, [&](std::size_t n) { return n == 0 ? f() : scores_of(n - 1); });
+        ledger().observe(weight, target, slope(), R_, [&](std::size_t n) { return n == 0 ? f() : scores_of(n - 1); });
         const double times = course_->weights.times(weight, rounds);
         const bool weigh = widths_ > 0 && weighs_columns(rounds);
         if (has_block()) gather_evidence(target, found, mistake, loss, rounds, weigh);
@@ -204,14 +203,14 @@ class PocketClassifier : public Learner<T> {
     // What MixtureLedger keeps, in its order.
     template <class Visit>
     void for_each_evidence(Visit&& visit) const {
-        ledger_.for_each(visit);
+        ledger().for_each(visit);
     }
 
     // Whether every number is within what arithmetic bears: far beyond what any stream leads to, far below what
     // overflows.
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = this->common_valid() && mixture_.valid() && ledger_.valid() &&
+        bool good = this->common_valid() && mixture_.valid() && ledger().valid() &&
                     scale_.valid(common_->tally.rounds) && relevance_.valid() && (!has_lags() || lags_.valid()) &&
                     course_->events.valid(common_->tally.rounds) && (!has_block() || block_valid()) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
@@ -284,6 +283,13 @@ class PocketClassifier : public Learner<T> {
     static std::size_t others_of(const Config& c) { return (shares_block(c) ? 2 : 0) + (knows_labels(c) ? 1 : 0); }
     static std::size_t widths_of(const Config& c) { return c.kernel_count - 1 - others_of(c); }
     bool has_lags() const { return knows_labels(config_); }
+
+    // The ledger's sums are the last of the numbers; a lone expert has none.
+    std::size_t sums() const { return K_ > 1 ? MixtureLedger::doubles(K_) : 0; }
+    MixtureLedger ledger() const {
+        const std::size_t lags = has_lags() ? LabelLags::doubles(R_) : 0;
+        return MixtureLedger(K_, K_ > 1 ? bias_ + R_ + NewtonMixture::doubles(K_) + lags : nullptr);
+    }
     bool has_block() const { return shares_block(config_); }
     bool is_ring(std::size_t i) const { return has_block() && i == 1 + widths_; }
     bool is_ferns(std::size_t i) const { return has_block() && i == 2 + widths_; }
@@ -396,7 +402,7 @@ class PocketClassifier : public Learner<T> {
             const double* s = scores_of(i);
             double* g = slopes_of(i);
             const double own = lesson(s, y, g);
-            ledger_.charge(i, weight * own);
+            ledger().charge(i, weight * own);
             experts_[i].loss += (own - experts_[i].loss) / recent;
             for (std::size_t r = 0; r < R_; ++r)
                 blend()[r] = (1.0 - share_of_mixture) * s[r] + share_of_mixture * f()[r];
@@ -726,7 +732,6 @@ class PocketClassifier : public Learner<T> {
     Expert* experts_ = nullptr;
     double* bias_ = nullptr;
     NewtonMixture mixture_;
-    MixtureLedger ledger_;
     LabelLags lags_;
     ColumnScale<T> scale_;
     ColumnRelevance<T> relevance_;
