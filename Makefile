@@ -1,7 +1,8 @@
-# make run     set up a local environment and stream the embedded data sets through PocketClassifier
+# make run     set up a local environment, and watch PocketClassifier learn a stream that changes
 # make test    all tests, Python and C++
 # make test-everywhere   the same bits on other machines, in emulators; writes docs/everywhere.md. QUICK=1 takes less time
 # make web     web/dist: the core as WebAssembly for npm, and the playground
+# make docs    the documentation site, in build/docs
 # make lint    ruff, mypy and clang-format
 # make wheel   a wheel for every Python from 3.12 on, repaired, and tried where there is no compiler
 # make bench   what a round costs, against a bare pass and against peers, and through each API
@@ -15,7 +16,7 @@ SOURCES := $(shell find src core bindings -name '*.py' -o -name '*.pyi' -o -name
                    -o -name '*.html' -o -name '*.css' -o -name '*.csv') \
            CMakeLists.txt pyproject.toml README.md
 
-.PHONY: run test test-python test-cpp test-everywhere web lint wheel bench clean
+.PHONY: run test test-python test-cpp test-everywhere web docs lint wheel bench clean
 
 run: $(VENV)/installed
 	$(BIN)/python -m pocketkernel demo
@@ -35,6 +36,10 @@ test-everywhere: $(VENV)/tools-test
 web: $(VENV)/tools-web
 	$(BIN)/python web/build.py
 
+# Warnings are errors: a link that leads nowhere, a docstring that cannot be read.
+docs: $(VENV)/tools-docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+
 lint: $(VENV)/tools-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -50,8 +55,8 @@ wheel:
 	$(WHEEL_PYTHON) -m venv dist/try
 	export PATH="$(CURDIR)/dist/try/bin" CC=none CXX=none; \
 		python -m pip install --quiet --only-binary :all: dist/*.whl && pocketkernel --version && \
-		cd dist && python -c "from pocketkernel import PocketClassifier; from pocketkernel.stream import rings; \
-			print(PocketClassifier(memory='16KiB', random_state=0).fit(*rings(2000)).score(*rings(2000)))"
+		cd dist && python -c "from pocketkernel import PocketClassifier; from pocketkernel.stream import known_kernel; \
+			print(PocketClassifier(memory='16KiB', random_state=0).fit(*known_kernel(2000)).score(*known_kernel(2000)))"
 	ls -l dist/*.whl
 
 bench: $(VENV)/tools-bench
@@ -59,7 +64,7 @@ bench: $(VENV)/tools-bench
 	$(BIN)/python benchmarks/apis.py
 
 clean:
-	rm -rf $(VENV) dist tests/cpp/build tests/everywhere/build web/dist
+	rm -rf $(VENV) dist build/docs docs/_generated tests/cpp/build tests/everywhere/build web/dist
 
 $(VENV)/created:
 	$(PYTHON) -m venv $(VENV)
@@ -68,6 +73,7 @@ $(VENV)/created:
 
 # A plain install, as a user would do it.
 $(VENV)/installed: $(VENV)/created $(SOURCES)
+	@echo "installing pocketkernel: this compiles its C++ core, which takes a minute or two"
 	$(BIN)/python -m pip install --quiet .
 	touch $@
 

@@ -186,8 +186,10 @@ def test_playground(dist, browser, tmp_path):
     assert ours < linear < 60
     # The labels change places: mistakes rise, then fall again.
     click(browser, "flip")
-    until(browser, "playground.state.history.ours.recent > 3")
-    until(browser, f"playground.state.history.ours.recent < 10 && {ROWS} > playground.state.history.flips[0] + 400")
+    flip = "playground.state.history.flips[0]"
+    until(browser, f"playground.state.history.ours.recent < 10 && {ROWS} > {flip} + 400")
+    after = value(browser, f"playground.state.history.chart.filter(([rows]) => rows > {flip}).map((one) => one[1])")
+    assert max(after) > 0.02
     # The model is what Python would load.
     data = value(browser, "[...playground.state.model.save()]")
     model = pk.PocketClassifier.from_bytes(bytes(data))

@@ -83,7 +83,8 @@ class FeaturePool {
 
     std::size_t tiles() const { return in_use_ ? static_cast<std::size_t>(*in_use_) : tiles_; }
     std::size_t most_tiles() const { return tiles_; }
-    // In a shared block: what is behind the tiles.
+    // In a shared block: the tiles, and what is behind them.
+    const unsigned char* begin() const { return reinterpret_cast<const unsigned char*>(theta_); }
     unsigned char* end() const { return reinterpret_cast<unsigned char*>(theta(tiles(), 0)); }
     std::size_t tiles_of(std::size_t owner) const {
         std::size_t count = 0;

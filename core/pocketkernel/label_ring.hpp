@@ -116,11 +116,9 @@ class LabelRing {
         const auto place = static_cast<std::size_t>(state_->next);
         unsigned char* row = page_at(place / page) + place % page;
         for (std::size_t k = 0; k < columns_; ++k) row[k * page] = q[k];
-        const auto number = static_cast<std::uint16_t>(label);
-        if (label_bytes(functions_) == 1)
-            *labels_at(place) = static_cast<unsigned char>(label);
-        else
-            std::memcpy(labels_at(place), &number, sizeof number);
+        unsigned char* bytes = labels_at(place);
+        bytes[0] = static_cast<unsigned char>(label);
+        if (label_bytes(functions_) == 2) bytes[1] = static_cast<unsigned char>(label >> 8);
         state_->filled = larger(state_->filled, state_->next + 1);
         state_->next = place + 1 < capacity() ? place + 1 : 0;
     }
@@ -173,10 +171,8 @@ class LabelRing {
         return page_at(place / page) + page * columns_ + place % page * label_bytes(functions_);
     }
     std::int32_t label_of(std::size_t place) const {
-        std::uint16_t number = 0;
-        if (label_bytes(functions_) == 1) return *labels_at(place);
-        std::memcpy(&number, labels_at(place), sizeof number);
-        return number;
+        const unsigned char* bytes = labels_at(place);
+        return label_bytes(functions_) == 1 ? bytes[0] : bytes[0] | bytes[1] << 8;
     }
 
     // The nearest rows so far, in order; of equally distant ones those found first.

@@ -9,10 +9,12 @@ from scipy import sparse
 
 import cli_files
 import pocketkernel
+import tables
+from pocketkernel._scores import labels_of
 from pocketkernel.lab.streams import rings
 from pocketkernel.lab.theory import advise
 from pocketkernel.lab.theory._trials import Candidate, attempt, confidence_within, outlook, wilson
-from pocketkernel.stream import known_kernel
+from pocketkernel.stream import gather, known_kernel, open_stream
 
 LEVELS = [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20]
 
@@ -250,4 +252,22 @@ def test_a_file_is_its_rows(file):
     order = np.random.default_rng(1).permutation(400)
     shuffled = advise("rows.svm", permute=1, rows=300).to_dict()
     assert shuffled == advise(X[order][:300], y[order][:300], length=400).to_dict()
-    assert advise("rows.svm", rows=300).length is None  # small files are read in one piece
+    assert advise("rows.svm", rows=300).length == 400  # counted
+
+
+@pytest.mark.parametrize("rows", [53_940, 400_000])
+def test_the_length_of_a_file_is_counted(tmp_path, rows):
+    (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{k % 97},{k % 2}\n" for k in range(rows)))
+    assert advise(tmp_path / "a.csv", rows=200, strict=False, memory="4KiB").length == rows
+
+
+@pytest.mark.parametrize(("make", "label"), [(tables.diamonds, "cut"), (tables.loans, "Status")])
+def test_the_range_holds_on_streams_it_was_not_tuned_on(tmp_path, make, label):
+    (tmp_path / "a.csv").write_bytes(make(8000, seed=11))
+    reading = {"label": label, "strict": False, "missing": "mean"}
+    advice = advise(tmp_path / "a.csv", rows=2000, memory="16KiB", **reading)
+    chosen, whole = advice.chosen, gather(open_stream(tmp_path / "a.csv", **reading).blocks())
+    model = getattr(pocketkernel, chosen.learner)(memory=chosen.memory, random_state=0, **chosen.parameters)
+    scores = model.predict_then_learn(whole.X, whole.y, classes=np.unique(whole.y))
+    wrong = labels_of(scores, model.classes_) != whole.y
+    assert chosen.low < wrong[2000:].mean() < chosen.high, (chosen.low, wrong[2000:].mean(), chosen.high)

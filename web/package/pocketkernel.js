@@ -9,6 +9,10 @@ const WIDTHS = [4, 2, 1, 0.5, 0.25, 0.125];
 const ROOM = [[512, WIDTHS], [256, WIDTHS.slice(1, 5)], [128, WIDTHS.slice(1, 4)], [32, WIDTHS.slice(2, 4)], [0, []]];
 // A learner of the same configuration is a little larger in Python, where addresses have 64 bits.
 const LARGER_IN_PYTHON = 320;
+// A ring of rows and ferns share the memory of the frequencies if there are more than two classes, or so many bytes and
+// fewer columns than these.
+const LEAST_BLOCK = 48 * 1024;
+const WIDE = 64;
 const PAGE = 65536;
 const ALIGNMENT = 64;
 const BLOCK = 4096; // rows that are handed over at once
@@ -112,34 +116,42 @@ class Core {
     }
 }
 
-function kernelsFor(classes, widths, lag) {
-    const ring = classes > 2 ? [["laplacian", 1]] : [];
-    const more = widths.length ? [...widths.map((width) => ["gaussian", width]), ...ring, ...(lag ? [["linear"]] : [])] : [];
-    return [["linear"], ...more];
+// Kernels and the frequencies that they need, the best first, as in Python's PocketClassifier.
+function choices(features, classes, lag) {
+    const block = [["laplacian", 1], ["polynomial", 4]], last = lag ? [["linear"]] : [];
+    const gaussians = (widths) => widths.map((width) => ["gaussian", width]);
+    const always = classes > 2 ? block : [];
+    const some = ROOM.map(([least, widths]) => [least, [["linear"], ...(widths.length ? [...gaussians(widths), ...always, ...last] : [])]]);
+    if (classes === 2 && features < WIDE) {
+        const least = Math.max(ROOM[0][0], Math.floor(LEAST_BLOCK / (features + 20)));
+        some.unshift([least, [["linear"], ...gaussians(WIDTHS), ...block, ...last]]);
+    }
+    return some;
 }
 
-// The largest budget that fits into the memory, with the widths that there is room for.
+// The largest budget that fits into the memory, with the kernels that there is room for.
 function choose(features, classes, memory, seed, lag) {
-    const recipe = (widths, budget) => ({ features, classes, budget, seed, kernels: kernelsFor(classes, widths, lag) });
+    const recipe = (kernels, budget) => ({ features, classes, budget, seed, kernels });
     const bytes = (candidate) => {
         const core = new Core(candidate);
         core.say(core.check());
         return core.bytes() + LARGER_IN_PYTHON;
     };
-    const [, widths] = ROOM.find(([budget, some]) => bytes(recipe(some, budget)) <= memory) ?? ROOM.at(-1);
-    if (widths.length === 0) {
-        const least = bytes(recipe([], 0));
+    const all = choices(features, classes, lag);
+    const [, kernels] = all.find(([budget, some]) => bytes(recipe(some, budget)) <= memory) ?? all.at(-1);
+    if (kernels.length === 1) {
+        const least = bytes(recipe(kernels, 0));
         if (least > memory) throw new RangeError(`memory=${memory} bytes is too small: use at least ${least}.`);
-        return recipe([], 0);
+        return recipe(kernels, 0);
     }
     let low = 0, high = 1;
-    while (bytes(recipe(widths, high)) <= memory) [low, high] = [high, 2 * high];
+    while (bytes(recipe(kernels, high)) <= memory) [low, high] = [high, 2 * high];
     while (high - low > 1) {
         const middle = (low + high) >> 1;
-        if (bytes(recipe(widths, middle)) <= memory) low = middle;
+        if (bytes(recipe(kernels, middle)) <= memory) low = middle;
         else high = middle;
     }
-    return recipe(widths, low);
+    return recipe(kernels, low);
 }
 
 /** A classifier that learns row by row, in a fixed number of bytes. */
@@ -191,6 +203,7 @@ export class PocketClassifier {
         return kernels.map(([family, parameter], i) => {
             if (family === "gaussian") return `width ${parameter}`;
             if (family === "laplacian") return "nearest rows";
+            if (family === "polynomial") return "ferns";
             if (family === "linear") return i === 0 ? "linear" : "last labels";
             return family;
         });
@@ -340,7 +353,7 @@ function describe(model, recipe) {
         parameters: { dtype: "float32", lag: model.lag, memory: model.memory, n_jobs: null, random_state: new Text(String(recipe.seed)) },
         recipe: {
             budget: recipe.budget, classes: recipe.classes, doubles: false, features: recipe.features,
-            horizon: real(1e9), kernels: recipe.kernels.map(([family, ...numbers]) => [family, ...numbers.map(real)]),
+            horizon: real(1e9), kernels: recipe.kernels.map(([family, ...numbers]) => [family, ...(family === "polynomial" ? numbers : numbers.map(real))]),
             learner: "pocket_classifier", loss: "logistic", norm_bound: real(1), nu: real(0.5), quantile: real(0),
             rate: real(0.1), regularization: real(0), removal: "half", reservoir: 10, seed: new Text(String(recipe.seed)),
             step: real(1), storage: "full",

@@ -29,6 +29,13 @@ inline constexpr bool has_frequencies = false;
 template <class L>
 inline constexpr bool has_frequencies<L, std::void_t<decltype(std::declval<const L&>().frequency(0, 0))>> = true;
 
+// Whether a learner has memory in which words of several sizes move, which it converts itself.
+template <class L, class = void>
+inline constexpr bool has_block_of_words = false;
+template <class L>
+inline constexpr bool
+    has_block_of_words<L, std::void_t<decltype(std::declval<const L&>().convert_block(nullptr, nullptr))>> = true;
+
 // Whether a learner weighs the columns, with weights given by `relevance(k)`.
 template <class L, class = void>
 inline constexpr bool has_relevance = false;
@@ -253,6 +260,8 @@ class Learner {
     template <class L>
     friend std::size_t state_bytes(const L&);
     template <class L>
+    friend void convert(const L&, unsigned char*);
+    template <class L>
     friend void save(const L&, unsigned char*);
     template <class L>
     friend Status load(L&, const unsigned char*, std::size_t);
@@ -308,6 +317,7 @@ void convert(const L& learner, unsigned char* state) {
     if constexpr (big_endian) {
         Arena arena = Arena::converting(state);
         L counted(learner.config(), arena);
+        if constexpr (has_block_of_words<L>) learner.convert_block(learner.state(), state);
     }
 }
 

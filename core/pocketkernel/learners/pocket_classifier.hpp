@@ -206,6 +206,23 @@ class PocketClassifier : public Learner<T> {
         ledger().for_each(visit);
     }
 
+    // The shared block has words of several sizes, and its shares move: what an Arena cannot know. Swaps the bytes of
+    // its words, in a state at `to` that is laid out as the learner's own, which is at `from`.
+    void convert_block(const unsigned char* from, unsigned char* to) const {
+        if (!has_block()) return;
+        const std::size_t tile = FeaturePool<T>::tile_bytes(config_.features, R_, config_.features >= sparse_from);
+        const std::size_t tiles = smaller(pool_.tiles(), pool_.most_tiles()), fern = Ferns<T>::bytes(R_);
+        const std::size_t thresholds = fern - Ferns<T>::tests * sizeof(std::uint16_t);
+        const std::size_t ferns = smaller(ferns_.size(), (block_bytes() - tiles * tile) / fern);
+        unsigned char* at = to + (pool_.begin() - from);
+        for (std::size_t n = 0; n < tiles; ++n, at += tile)
+            swap_words(at, tile - config_.features * lanes_of<T>, sizeof(T));
+        for (std::size_t n = 0; n < ferns; ++n, at += fern) {
+            swap_words(at, thresholds, sizeof(T));
+            swap_words(at + thresholds, fern - thresholds, sizeof(std::uint16_t));
+        }
+    }
+
     // Whether every number is within what arithmetic bears: far beyond what any stream leads to, far below what
     // overflows.
     bool valid() const {
@@ -277,7 +294,7 @@ class PocketClassifier : public Learner<T> {
     }
     static bool shares_block(const Config& c) {
         const std::size_t count = c.kernel_count - knows_labels(c);
-        return count > 2 && c.kernels[count - 2].family == Family::laplacian &&
+        return parts::has(Family::laplacian) && count > 2 && c.kernels[count - 2].family == Family::laplacian &&
                c.kernels[count - 1].family == Family::polynomial;
     }
     static std::size_t others_of(const Config& c) { return (shares_block(c) ? 2 : 0) + (knows_labels(c) ? 1 : 0); }

@@ -198,13 +198,13 @@ def _write_report(folder: Path, name: str) -> None:
 
 
 def _next_steps(folder: Path, record: Record) -> list[Step]:
-    """Two commands: what to do with the model, and what to look at; or first of all to shuffle a sorted file."""
+    """Two commands: what to do with the model; or first of all to shuffle a sorted file."""
     model = shlex.quote(str(folder))
     predict = Step("Predict the rows of another file:", f"pocketkernel predict {model} NEW-FILE > predictions.csv")
     if record.results.get("warnings"):
         again = f"{record.settings['command']} --permute=0 --out {model}-shuffled"
         return [Step("Run again with the rows in random order:", again), predict]
-    return [predict, Step("Look into the model:", f"pocketkernel inspect {model}")]
+    return [predict, Step("Go on with the next file:", f"pocketkernel learn {model} NEXT-FILE")]
 
 
 def _show(done: Run, name: str, speed: float, files: str) -> None:

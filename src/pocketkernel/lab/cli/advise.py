@@ -30,7 +30,9 @@ def advise(
 ) -> None:
     """Recommend a learner and its memory for a file, with the expected mistake rate and how certain that is.
 
-    The learners are tried on the first rows, with 4 KiB to 1 MiB. This takes about ten seconds.
+    The learners are tried on the first rows, with 4 KiB to 1 MiB. This takes about ten seconds. The range of the
+    expected rate reaches from "it goes on improving as it did" to "it improves no more", with the chance of the sample
+    added; it says nothing about a stream that changes.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ def advise(
     rows
         Number of rows to try.
     length
-        Number of rows of the whole stream. By default estimated from the size of the files.
+        Number of rows of the whole stream. By default counted, or estimated for files above 256 MiB.
     permute
         Shuffle the rows with this seed first. They must fit in memory.
     seed

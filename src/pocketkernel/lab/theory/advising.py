@@ -18,7 +18,7 @@ from pocketkernel.lab.theory.competitor import best_in_ball
 from pocketkernel.lab.theory.rows import check_rows
 from pocketkernel.learners import MOMDS, check_labels
 from pocketkernel.memory import parse_bytes
-from pocketkernel.stream import gather, open_stream, permutation
+from pocketkernel.stream import Stream, gather, open_stream, permutation
 from pocketkernel.stream.block import is_sparse
 
 ROWS = 10_000
@@ -29,6 +29,7 @@ NORM_BOUNDS = (1.0, 2.0, 4.0, 8.0, 16.0)
 _COMPETITOR_ROWS, _LANDMARKS = 2000, 150
 _DENSE_FROM, _MOST_DENSE = 0.25, 1 << 25
 _READ_AHEAD = 0.5
+_COUNTED = 1 << 28  # bytes of files whose rows are counted
 _WIDE = 2000  # columns from which on the complexities, which need dense rows, take too much time and memory
 
 
@@ -144,9 +145,15 @@ def _first_rows(
         return chosen.X, chosen.y, len(whole), stream.skipped.count
     if len(whole) <= rows:
         return whole.X, whole.y, len(whole), stream.skipped.count
+    return whole.X[:rows], whole.y[:rows], _length(source, stream, rows, share, reading), stream.skipped.count
+
+
+def _length(source: Any, stream: Stream, rows: int, share: float, reading: dict[str, Any]) -> int | None:
+    """Number of rows of a file that is soon read; of a larger one about how many; None for a pipe."""
+    if not stream.live and (stream.size or 0) <= _COUNTED:
+        return sum(len(block) for block in open_stream(source, **reading).blocks())
     # Files are read ahead: a guess from a few large pieces would be too low.
-    about = float(f"{rows / share:.2g}") if 0 < share <= _READ_AHEAD else None
-    return whole.X[:rows], whole.y[:rows], None if about is None else int(about), stream.skipped.count
+    return int(float(f"{rows / share:.2g}")) if 0 < share <= _READ_AHEAD else None
 
 
 def _checked(X: Any, y: Any, length: int | None) -> Any:

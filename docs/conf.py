@@ -1,0 +1,96 @@
+"""The documentation site: `make docs` builds it into build/docs."""
+
+import re
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from pocketkernel.__main__ import LAB
+from pocketkernel.cli import Branch, make_app
+
+HERE = Path(__file__).parent
+
+project = "pocketkernel"
+copyright = "the authors of pocketkernel"
+release = version_of("pocketkernel")
+html_title = "pocketkernel"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+source_suffix = {".md": "markdown"}
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+exclude_patterns = ["_generated"]
+
+html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_theme_options = {"light_css_variables": {"font-stack--monospace": "ui-monospace, Menlo, Consolas, monospace"}}
+
+# `make web` builds the playground, one file without requests; where it is there, the first page shows it.
+PLAYGROUND = HERE.parent / "web" / "dist" / "playground.html"
+html_extra_path = [str(PLAYGROUND)] if PLAYGROUND.is_file() else []
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings describe types in words
+autodoc_mock_imports = ["pyspark"]  # large, and only its names are needed
+autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_inherit_docstrings = False
+napoleon_numpy_docstring = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_param = False  # types are words, not names to link to
+napoleon_use_ivar = True
+default_role = "code"  # `name` in a docstring
+suppress_warnings = [
+    "ref.python",  # words in docstrings that are the name of several things
+    "toc.not_included",  # pages that `make test-everywhere` writes are linked, not listed
+]
+
+
+def write_pages(_: Sphinx) -> None:
+    """Write the reference of the command line from the help of its commands, and where the playground is."""
+    app = make_app([Branch(*branch) for branch in LAB])
+    text = app.generate_docs(output_format="markdown", recursive=True)
+    verbs = text.partition("**Commands**")[2].partition("\n## ")[2]
+    folder = HERE / "_generated"
+    folder.mkdir(exist_ok=True)
+    (folder / "command_line.md").write_text(f"## {verbs}")
+    link = '<a href="playground.html"><strong>Try it in your browser</strong></a>'
+    there = f'<p class="hero">{link}: watch a model learn, and change the stream under it.</p>\n'
+    (folder / "playground.md").write_text(there if PLAYGROUND.is_file() else "")
+
+
+def outside(app: Any, name: str, source: list[str]) -> None:
+    """Links to files of the repository that are not pages become plain text; the files must exist."""
+    here = (HERE / name).parent if name not in ("contributing", "changelog") else HERE.parent
+
+    def plain(link: re.Match[str]) -> str:
+        path = (here / link[2]).resolve()
+        return link[0] if path.is_relative_to(HERE) or not path.exists() else f"`{link[1].strip('`')}`"
+
+    source[0] = re.sub(r"\[([^\]\n]+)\]\((\.\./[^)#\s]+)\)", plain, source[0])
+
+
+def escape_bars(*given: Any) -> None:
+    """Docstrings write |x| for a norm; reStructuredText would replace it."""
+    *_, lines = given
+    inside = re.compile(r"(``.*?``|`.*?`)")
+    lines[:] = ["".join(part if part[:1] == "`" else part.replace("|", r"\|") for part in inside.split(line))
+                for line in lines]  # fmt: skip
+
+
+def skip_foreign(*given: Any) -> bool | None:
+    """What scikit-learn and River give to every estimator is in their own documentation."""
+    _, _, name, obj, *_ = given
+    foreign = (getattr(obj, "__module__", None) or "").partition(".")[0] in ("sklearn", "river")
+    return True if foreign or name.endswith("_request") else None
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("builder-inited", write_pages)
+    app.connect("source-read", outside)
+    app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-skip-member", skip_foreign)
