@@ -23,7 +23,8 @@ run: $(VENV)/installed
 
 test: test-python test-cpp
 
-test-python: $(VENV)/tools-test
+# Spark is large, and needs Java: without it, its tests are skipped.
+test-python: $(VENV)/tools-test $(if $(shell command -v java),$(VENV)/tools-spark)
 	$(BIN)/python -m pytest --numprocesses auto
 
 test-cpp:

@@ -134,3 +134,16 @@ def test_predict_reads_what_the_file_is(tmp_path, capsys):
     for name in ("other.parquet", "other.jsonl", "other.json", "other.tsv", "semicolon.csv"):
         assert main(["predict", "penguins.run", name]) == 0, name
         assert capsys.readouterr().out == wanted, name
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    (b"", "found an empty file"), (b"a,b,y\n", "the table has no rows"), (bytes(range(256)) * 4, "found binary data"),
+    (b"y\n1\n0\n1\n", "no column is left to learn from: use --categorical NAME or --numeric NAME"),
+    (b"a,y\n,1\n,0\n", "no column is left to learn from (a: empty, no values)"),
+    (b"a,y\n1,0\n2,0\n", "two classes or more among the first rows (give all by --classes"),
+])  # fmt: skip
+def test_files_that_cannot_be_learned_from(tmp_path, capsys, data, words):
+    (tmp_path / "a.csv").write_bytes(data)
+    assert main(["run", "a.csv", "--label", "y"]) in (1, 2)
+    error = capsys.readouterr().err
+    assert words in error and "Traceback" not in error

@@ -46,8 +46,7 @@ class Delimited:
             self.text.fill()
         while not self.text.final and b"\n" not in self.text.buffer:
             self.text.more()
-        if self.text.buffer.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise StreamError("text in UTF-8", "UTF-16: save the table as UTF-8", file=opened.name)
+        self._check_text()
         if delimiter is None:
             delimiter = delimiter_of(self.text.buffer[: 1 << 16], usual, wanted) if infer else usual
         self.delimiter = delimiter
@@ -70,6 +69,14 @@ class Delimited:
             raise self._refused(f"fields divided by {delimiter!r}", f"{other!r}: give delimiter={other!r}")
         self.names = names
         self.schema = Schema(names, [] if wanted else self._numeric(len(names), INFERRED if infer else sample))
+
+    def _check_text(self) -> None:
+        """Refuse what is not text in a code that is read."""
+        start = self.text.buffer[: 1 << 12]
+        if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise StreamError("text in UTF-8", "UTF-16: save the table as UTF-8", file=self.text.name)
+        if self.lenient and b"\0" in start:
+            raise StreamError("a table as text", "binary data", file=self.text.name)
 
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""

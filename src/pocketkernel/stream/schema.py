@@ -99,8 +99,11 @@ def plan(
     kept = [guesses[name] for name in names if name not in dropped and name != target]
     used = [guess for guess in kept if guess.role not in LEFT_OUT]
     if not used:
+        if not sample.rows:
+            raise ValueError("the table has no rows.")
         why = "; ".join(f"{guess.name}: {WHY[guess.role]}, {guess.note}" for guess in kept[:10])
-        raise ValueError(f"no column is left to learn from ({why}): name columns by categorical= or numeric=.")
+        why = f" ({why})" if why else ""
+        raise ValueError(f"no column is left to learn from{why}: use categorical=NAME or numeric=NAME.")
     share = CATEGORY_COLUMNS // max(1, sum(guess.role == "category" for guess in used))
     most = max_categories or max(1, min(MAX_CATEGORIES, share))
     flags = missing != "error"
