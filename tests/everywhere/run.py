@@ -221,7 +221,7 @@ def main() -> int:
         print(f"the digests differ: {', '.join(sorted(digests))}")
     if options.table:
         everything = hashlib.sha256(b"".join(python.values())).hexdigest()[:16]
-        lines = [f"| {name} | `{own}` | {seen} |" for name, own, seen in rows]
+        lines = [f"| {name} | {own} | {seen} |" for name, own, seen in rows]
         options.table.write_text(TABLE.format(rows="\n".join(lines), digest=everything))
     return int(bad or len(digests) > 1)
 
