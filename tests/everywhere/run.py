@@ -4,8 +4,8 @@
 
 Two things are run. `digest`, where there is an operating system: the C++ tests' digest of all learners, in both
 precisions. `models`, everywhere: models trained in Python go on learning in a project of `pocketkernel.device`; scores
-and state are compared with Python's, byte by byte. --quick leaves out the digests, which take a minute of compilation each. What is not installed
-is left out, by name.
+and state are compared with Python's, byte by byte. --quick leaves out the digests, which take a minute of compilation
+each. What is not installed is left out, by name.
 """
 
 import argparse
