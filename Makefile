@@ -2,7 +2,7 @@
 # make test    all tests, Python and C++
 # make test-everywhere   the same bits on other machines, in emulators; writes docs/everywhere.md. QUICK=1 takes less time
 # make web     web/dist: the core as WebAssembly for npm, and the playground
-# make docs    the documentation site, in build/docs
+# make docs    the documentation site with the playground, in build/docs
 # make lint    ruff, mypy and clang-format
 # make wheel   a wheel for every Python from 3.12 on, repaired, and tried where there is no compiler
 # make bench   what a round costs, against a bare pass and against peers, and through each API
@@ -38,7 +38,7 @@ web: $(VENV)/tools-web
 	$(BIN)/python web/build.py
 
 # Warnings are errors: a link that leads nowhere, a docstring that cannot be read.
-docs: $(VENV)/tools-docs
+docs: $(VENV)/tools-docs web
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
 lint: $(VENV)/tools-lint

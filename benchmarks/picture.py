@@ -106,7 +106,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draw", action="store_true", help="measure nothing")
     if not parser.parse_args().draw:
+        points = [("model", "bytes", "mistake_rate"), *measure()]
         with OUT.with_suffix(".csv").open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([("model", "bytes", "mistake_rate"), *measure()])
+            csv.writer(file, lineterminator="\n").writerows(points)
     with OUT.with_suffix(".csv").open(newline="") as file:
         draw(list(csv.reader(file))[1:])

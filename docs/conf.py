@@ -35,30 +35,32 @@ html_extra_path = [str(PLAYGROUND)] if PLAYGROUND.is_file() else []
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings describe types in words
 autodoc_mock_imports = ["pyspark"]  # large, and only its names are needed
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 autodoc_inherit_docstrings = False
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_param = False  # types are words, not names to link to
 napoleon_use_ivar = True
+strip_signature_backslash = True  # keep the underscore at the end of fitted attributes
+smartquotes = False  # options begin with --
 default_role = "code"  # `name` in a docstring
-suppress_warnings = [
-    "ref.python",  # words in docstrings that are the name of several things
-    "toc.not_included",  # pages that `make test-everywhere` writes are linked, not listed
-]
+suppress_warnings = ["ref.python"]  # words in docstrings that are the name of several things
 
 
 def write_pages(_: Sphinx) -> None:
     """Write the reference of the command line from the help of its commands, and where the playground is."""
     app = make_app([Branch(*branch) for branch in LAB])
     text = app.generate_docs(output_format="markdown", recursive=True)
+    text = text.replace(" -m sphinx", "")  # cyclopts adds how this process was started
     verbs = text.partition("**Commands**")[2].partition("\n## ")[2]
     folder = HERE / "_generated"
     folder.mkdir(exist_ok=True)
     (folder / "command_line.md").write_text(f"## {verbs}")
-    link = '<a href="playground.html"><strong>Try it in your browser</strong></a>'
-    there = f'<p class="hero">{link}: watch a model learn, and change the stream under it.</p>\n'
+    there = (
+        '<iframe class="playground" src="playground.html" title="A model that learns in this page"></iframe>\n'
+        '<p><a href="playground.html">Open the playground on its own page</a></p>\n'
+    )
     (folder / "playground.md").write_text(there if PLAYGROUND.is_file() else "")
 
 
@@ -71,6 +73,23 @@ def outside(app: Any, name: str, source: list[str]) -> None:
         return link[0] if path.is_relative_to(HERE) or not path.exists() else f"`{link[1].strip('`')}`"
 
     source[0] = re.sub(r"\[([^\]\n]+)\]\((\.\./[^)#\s]+)\)", plain, source[0])
+
+
+_HELD: dict[str, list[str]] = {}
+
+
+def hold(*given: Any) -> None:
+    """Keep the text of properties from napoleon, which would read "what it is: more" as a type and a text."""
+    _, what, name, *_, lines = given
+    if what == "property":
+        _HELD[name] = list(lines)
+        lines.clear()
+
+
+def give_back(*given: Any) -> None:
+    """After napoleon."""
+    _, _, name, *_, lines = given
+    lines[:] = _HELD.pop(name, lines)
 
 
 def escape_bars(*given: Any) -> None:
@@ -92,5 +111,7 @@ def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("builder-inited", write_pages)
     app.connect("source-read", outside)
-    app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-process-docstring", hold, priority=400)
+    app.connect("autodoc-process-docstring", give_back, priority=600)
+    app.connect("autodoc-process-docstring", escape_bars, priority=700)
     app.connect("autodoc-skip-member", skip_foreign)

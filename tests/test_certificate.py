@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 import pocketkernel
 from discover import ESTIMATORS, small
-from pocketkernel import MOMDH, MOMDS, Gaussian, SharedMOMDH, gaussians
+from pocketkernel import MOMDH, MOMDS, Gaussian, PocketClassifier, SharedMOMDH, gaussians
 from pocketkernel.certificate import Bound, Certificate, Guarantee, mistake_rate, recent_mistake_rate
 from pocketkernel.lab.bounds import theorem_3_afterwards
 from pocketkernel.lab.theory import best_in_ball
@@ -190,6 +190,25 @@ def test_m_omd_h_outside_the_theorem():
     assert [one.text for one in proved.failing] == ["U > 1"]
     assert proved.value is None
     assert "gives no bound here" in repr(proved)
+
+
+# ---- PocketClassifier -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_regret_of_a_mixture(classes):
+    X, y = stream(2000)
+    y = y if classes == 2 else (y > 0).astype(int) + (X[:, 0] > 0.5)
+    model = PocketClassifier(memory="16KiB", random_state=0)
+    _, linear = model.predict_then_learn_both(X, y, classes=np.unique(y))
+    proved = model.certificate()
+    experts = dict(proved.guarantee.experts)
+    assert len(experts) == len(model.kernel_weights_)
+    scores = np.column_stack([-linear / 2, linear / 2]) if classes == 2 else linear
+    losses = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(2000), np.searchsorted(model.classes_, y)]
+    assert experts["the linear part"] == pytest.approx(proved.cumulative_loss - losses.sum(), rel=1e-6)
+    assert max(experts.values()) <= proved.value < proved.cumulative_loss
+    assert "regret against" in repr(proved) and "exact" in repr(proved)
 
 
 # ---- others ---------------------------------------------------------------------------------------------------------

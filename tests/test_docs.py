@@ -97,6 +97,10 @@ def test_every_public_name_is_in_the_reference():
         module = importlib.import_module(".".join(parts))
         for name in module.__dict__.get("__all__", ()):
             assert id(getattr(module, name)) in shown, f"{module.__name__}.{name} is not in docs/api"
+    reference = "".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
+    for names in re.findall(r":exclude-members: (.*)", reference):
+        for name in names.split(", "):
+            assert f".. autoclass:: pocketkernel.{name}\n" in reference
     assert {id(getattr(pocketkernel, name)) for name in set(pocketkernel.__all__) - {"__version__"}} <= shown
 
 

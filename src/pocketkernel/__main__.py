@@ -12,7 +12,7 @@ LAB = (
     (
         "demo",
         "pocketkernel.lab.demo:demo",
-        "Watch PocketClassifier learn within a byte budget, then compare it with others.",
+        "Watch PocketClassifier learn a stream in a fixed number of bytes, and recover when the labels flip.",
     ),
     ("lab", "pocketkernel.lab.cli:app", "The paper's tables, theory and data sets, and comparisons with peers."),
 )

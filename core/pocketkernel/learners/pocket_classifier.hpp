@@ -27,6 +27,7 @@
 #include "../ferns.hpp"
 #include "../label_lags.hpp"
 #include "../label_ring.hpp"
+#include "../mixture_ledger.hpp"
 #include "../newton_mixture.hpp"
 #include "learner.hpp"
 
@@ -59,7 +60,7 @@ class PocketClassifier : public Learner<T> {
         course_ = arena.take<Course>(1);
         experts_ = arena.take<Expert>(K_);
         const std::size_t lags = has_lags() ? LabelLags::doubles(R_) : 0;
-        double* numbers = arena.take<double>(R_ + NewtonMixture::doubles(K_) + lags);
+        double* numbers = arena.take<double>(R_ + NewtonMixture::doubles(K_) + lags + sums());
         bias_ = numbers;
         if (numbers) {  // else the arena only counts
             mixture_ = NewtonMixture(K_, numbers + R_);
@@ -146,10 +147,11 @@ class PocketClassifier : public Learner<T> {
         const bool mistake = largest(F, config_.classes) != y;
         const double loss = lesson(f(), target, slope());
         this->record(mistake, weight * loss);
+        ledger().observe(weight, target, slope(), R_, [&](std::size_t n) { return n == 0 ? f() : scores_of(n - 1); });
         const double times = course_->weights.times(weight, rounds);
         const bool weigh = widths_ > 0 && weighs_columns(rounds);
         if (has_block()) gather_evidence(target, found, mistake, loss, rounds, weigh);
-        teach_experts(target, found, times, rounds, weigh);
+        teach_experts(target, found, weight, times, rounds, weigh);
         teach_mixture(times);
         if (has_lags()) lags_.push(target);
         if (has_block()) {
@@ -198,6 +200,12 @@ class PocketClassifier : public Learner<T> {
         return {weight, std::sqrt(norm2(i)), 0.0, stored(i), 0, 0, 0};
     }
 
+    // What MixtureLedger keeps, in its order.
+    template <class Visit>
+    void for_each_evidence(Visit&& visit) const {
+        ledger().for_each(visit);
+    }
+
     // The shared block has words of several sizes, and its shares move: what an Arena cannot know. Swaps the bytes of
     // its words, in a state at `to` that is laid out as the learner's own, which is at `from`.
     void convert_block(const unsigned char* from, unsigned char* to) const {
@@ -219,8 +227,8 @@ class PocketClassifier : public Learner<T> {
     // overflows.
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = this->common_valid() && mixture_.valid() && scale_.valid(common_->tally.rounds) &&
-                    relevance_.valid() && (!has_lags() || lags_.valid()) &&
+        bool good = this->common_valid() && mixture_.valid() && ledger().valid() &&
+                    scale_.valid(common_->tally.rounds) && relevance_.valid() && (!has_lags() || lags_.valid()) &&
                     course_->events.valid(common_->tally.rounds) && (!has_block() || block_valid()) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
@@ -292,6 +300,13 @@ class PocketClassifier : public Learner<T> {
     static std::size_t others_of(const Config& c) { return (shares_block(c) ? 2 : 0) + (knows_labels(c) ? 1 : 0); }
     static std::size_t widths_of(const Config& c) { return c.kernel_count - 1 - others_of(c); }
     bool has_lags() const { return knows_labels(config_); }
+
+    // The ledger's sums are the last of the numbers; a lone expert has none.
+    std::size_t sums() const { return K_ > 1 ? MixtureLedger::doubles(K_) : 0; }
+    MixtureLedger ledger() const {
+        const std::size_t lags = has_lags() ? LabelLags::doubles(R_) : 0;
+        return MixtureLedger(K_, K_ > 1 ? bias_ + R_ + NewtonMixture::doubles(K_) + lags : nullptr);
+    }
     bool has_block() const { return shares_block(config_); }
     bool is_ring(std::size_t i) const { return has_block() && i == 1 + widths_; }
     bool is_ferns(std::size_t i) const { return has_block() && i == 2 + widths_; }
@@ -397,12 +412,15 @@ class PocketClassifier : public Learner<T> {
 
     // A step allows for the row's whole slope, so that none is longer than a row's of weight 1 could be; what stays in
     // the accumulators is as if the row had come that many times.
-    void teach_experts(std::size_t y, const Found& found, double times, std::uint64_t rounds, bool weigh) {
+    void teach_experts(std::size_t y, const Found& found, double weight, double times, std::uint64_t rounds,
+                       bool weigh) {
         const double recent = static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
         for (std::size_t i = 0; i < K_; ++i) {
             const double* s = scores_of(i);
             double* g = slopes_of(i);
-            experts_[i].loss += (lesson(s, y, g) - experts_[i].loss) / recent;
+            const double own = lesson(s, y, g);
+            ledger().charge(i, weight * own);
+            experts_[i].loss += (own - experts_[i].loss) / recent;
             for (std::size_t r = 0; r < R_; ++r)
                 blend()[r] = (1.0 - share_of_mixture) * s[r] + share_of_mixture * f()[r];
             lesson(blend(), y, g);

@@ -14,6 +14,7 @@ from pocketkernel.certificate.certificate import Certificate, Guarantee
 from pocketkernel.certificate.dual import DualBound, dual_bound
 from pocketkernel.certificate.m_omd_h import shared_buffer_afterwards, theorem_1_afterwards
 from pocketkernel.certificate.mistakes import MistakeRate, meaning, mistake_rate, recent_mistake_rate
+from pocketkernel.certificate.mixture import MixtureSums, mixture_regret
 
 __all__ = [
     "Bound",
@@ -23,9 +24,11 @@ __all__ = [
     "DualBound",
     "Guarantee",
     "MistakeRate",
+    "MixtureSums",
     "dual_bound",
     "meaning",
     "mistake_rate",
+    "mixture_regret",
     "recent_mistake_rate",
     "shared_buffer_afterwards",
     "theorem_1_afterwards",

@@ -1,5 +1,6 @@
-"""`pocketkernel demo`: two streams through PocketClassifier, live, and then through everything else."""
+"""`pocketkernel demo`: PocketClassifier on a stream whose labels flip half-way, beside two baselines."""
 
+import time
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -9,60 +10,49 @@ from rich.live import Live
 from pocketkernel.cli.errors import UsageError
 from pocketkernel.cli.options import Seed, at_least
 from pocketkernel.lab.demo import view
-from pocketkernel.lab.demo.contest import FRAMES, Contestant, Stream, contestants, generated, handwriting
-from pocketkernel.memory import parse_bytes
+from pocketkernel.lab.demo.contest import FRAMES, Contest, contestants, generated
 
-Rows = Annotated[int, Parameter(validator=at_least(1))]
+Rows = Annotated[int, Parameter(validator=at_least(2))]
+
+PACE = 0.3
+"""Seconds per frame on a terminal, where people watch; the learners need far less."""
+LINES = 6
+"""Frames that are printed where nothing can be redrawn."""
 
 
-def demo(*, memory: str = "64KiB", rows: Rows = 1_000_000, seed: Seed = 0) -> None:
-    """Watch PocketClassifier learn within a byte budget, then compare it with others.
+def demo(*, memory: str = "64KiB", rows: Rows = 12_000, seed: Seed = 0) -> None:
+    """Watch PocketClassifier learn a stream in a fixed number of bytes, and recover when the labels flip.
 
-    Streams scikit-learn's digits and a generated stream, whose best kernel is known, through PocketClassifier and
-    compares it with the paper's four learners, a linear model and always the majority. Downloads nothing.
+    Every row is predicted before its label is used. A linear model and always the majority get the same rows. Downloads
+    nothing.
 
     Parameters
     ----------
     memory
-        Bytes for each kernel learner.
+        Bytes for PocketClassifier.
     rows
-        Length of the generated stream.
+        Length of the generated stream; all labels flip half-way.
     seed
-        Of streams and learners.
+        Of the stream and the learner.
     """
     console = Console(highlight=False)
-    _show(console, handwriting(seed), memory, seed)
-    with console.status(f"making {rows:,} rows"):
-        stream = generated(rows, seed)
-    _show(console, stream, memory, seed)
+    stream = generated(rows, seed)
+    contest = Contest(stream, contestants(memory, seed))
+    if contest.refusal:
+        raise UsageError(contest.refusal)
+    console.print(view.introduction(contest, memory))
+    _watch(console, contest)
+    console.print(view.table(contest))
+    console.print(view.conclusion(contest))
 
 
-def _show(console: Console, stream: Stream, memory: str, seed: int) -> None:
-    everyone = contestants(stream, memory, seed)
-    learner, *others = everyone
-    if learner.refusal:
-        raise UsageError(learner.refusal)
-    _watch(console, learner, stream, parse_bytes(memory))
-    with _live(console) as live:
-        for contestant in others:
-            for _ in contestant.run(stream):
-                live.update(view.table(everyone), refresh=True)
-    console.print(view.table(everyone))
-    console.print(view.verdict(everyone, stream))
-    console.print()
-
-
-def _watch(console: Console, learner: Contestant, stream: Stream, allowed: int) -> None:
-    """Redraw the learner's panel as it learns; where nothing can be redrawn, print some lines and the last panel."""
-    with _live(console) as live:
-        for number, progress in enumerate(learner.run(stream), start=1):
-            panel = view.panel(learner, stream, progress, allowed)
-            live.update(panel, refresh=True)
-            if not console.is_interactive and number % (FRAMES // 4) == 0:
-                console.print(view.line(learner, progress))
-    console.print(panel)
-
-
-def _live(console: Console) -> Live:
-    """Draw only when told to, and leave nothing behind."""
-    return Live(console=console, auto_refresh=False, transient=True)
+def _watch(console: Console, contest: Contest) -> None:
+    """Redraw the curve as it grows; where nothing can be redrawn, print some lines and the curve at the end."""
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        for frame in contest.run():
+            if console.is_interactive:
+                live.update(view.panel(contest, console.encoding), refresh=True)
+                time.sleep(PACE)
+            elif (frame + 1) % (FRAMES // LINES) == 0:
+                console.print(view.line(contest))
+    console.print(view.panel(contest, console.encoding))

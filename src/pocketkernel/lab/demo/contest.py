@@ -1,83 +1,99 @@
-"""What the demo runs: two streams, and for each the learners and what they have to beat."""
+"""What the demo runs: a stream whose labels flip half-way, PocketClassifier, and what it has to beat."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from pocketkernel import Gaussian
+import numpy as np
+import numpy.typing as npt
+
+from pocketkernel import PocketClassifier
 from pocketkernel.evaluate import Progress, progressive
-from pocketkernel.kernels import PAPER_KERNELS
 from pocketkernel.lab.demo.baselines import Majority, OnlineLinear
-from pocketkernel.lab.roster import ROSTER
-from pocketkernel.lab.streams import digits
 from pocketkernel.stream import known_kernel
 
-FRAMES = 100
-SMALLEST_BLOCK = 100
-"""A stream is shown in so many blocks, unless they would be smaller than this."""
+FRAMES = 60
+"""Blocks in which a stream is shown, each one a point of the curve."""
+
+Mistakes = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows, labels -1 and 1, and the kernel that made the labels if one did."""
+    """Rows, labels -1 and 1, and the row from which on all labels are exchanged."""
 
-    title: str
     X: Any
     y: Any
-    kernel: Gaussian | None = None
-
-
-def handwriting(seed: int) -> Stream:
-    """Make the stream of scikit-learn's digits."""
-    return Stream("odd against even digits", *digits(seed))
+    flip: int
 
 
 def generated(rows: int, seed: int) -> Stream:
-    """Make the stream whose best kernel is known."""
-    kernel = PAPER_KERNELS[1]
-    title = f"stream made by a Gaussian of width {kernel.width:g}"
-    return Stream(title, *known_kernel(rows, width=kernel.width, seed=seed), kernel)
+    """Make the stream."""
+    X, y = known_kernel(rows, seed=seed)
+    flip = rows // 2
+    y[flip:] *= -1
+    return Stream(X, y, flip)
 
 
 @dataclass
 class Contestant:
-    """A model, what its budget counts, and how it has done so far."""
+    """A model, and how it has done so far."""
 
     name: str
     model: Any
-    unit: str = ""
+    rates: list[float] = field(default_factory=list)
+    wrong: list[Mistakes] = field(default_factory=list)
     progress: Progress | None = None
-    refusal: str = ""
 
-    def prepare(self, stream: Stream) -> None:
-        """Note in `refusal` why the model cannot learn such rows in its memory, if that is so."""
-        try:
-            deepcopy(self.model).predict_then_learn(stream.X[:1], stream.y[:1], classes=(-1, 1))
-        except ValueError as error:
-            self.refusal = str(error)
+    def note(self, progress: Progress, y: Any) -> None:
+        """Add a block."""
+        self.progress = progress
+        self.rates.append(progress.window_mistake_rate)
+        self.wrong.append((progress.scores >= 0) != (y > 0))
 
-    def run(self, stream: Stream) -> Iterator[Progress]:
-        """Go through the stream, unless refused."""
-        if self.refusal:
-            return
-        block = max(SMALLEST_BLOCK, len(stream.y) // FRAMES)
-        for progress in progressive(self.model, stream.X, stream.y, block=block, classes=(-1, 1)):
-            self.progress = progress
-            yield progress
+    def rate(self, first: int, last: int) -> float:
+        """Share of mistakes from one row to another; NaN if there are no rows."""
+        part = np.concatenate(self.wrong)[max(0, first) : last]
+        return float(part.mean()) if len(part) else float("nan")
 
 
-def contestants(stream: Stream, memory: str, seed: int) -> list[Contestant]:
-    """PocketClassifier, the paper's learners, the baselines."""
-    rounds = len(stream.y)
-    everyone = [
-        *(
-            Contestant(one.name, one.make(rows=rounds, memory=memory, random_state=seed), one.counts)
-            for one in ROSTER.values()
-        ),
+def contestants(memory: str, seed: int) -> list[Contestant]:
+    """PocketClassifier first, then the baselines."""
+    return [
+        Contestant("PocketClassifier", PocketClassifier(memory=memory, random_state=seed)),
         Contestant("linear model", OnlineLinear()),
         Contestant("always the majority", Majority()),
     ]
-    for contestant in everyone:
-        contestant.prepare(stream)
-    return everyone
+
+
+class Contest:
+    """All contestants on the same stream, block by block."""
+
+    def __init__(self, stream: Stream, everyone: Sequence[Contestant]) -> None:
+        self.stream, self.everyone = stream, everyone
+        self.learner = everyone[0]
+        self.refusal = ""
+        """Why the learner cannot learn such rows in its memory, if that is so."""
+        self.first_bytes = 0
+        try:
+            trial = deepcopy(self.learner.model)
+            trial.predict_then_learn(stream.X[:1], stream.y[:1], classes=(-1, 1))
+            self.first_bytes = trial.nbytes
+        except ValueError as error:
+            self.refusal = str(error)
+
+    @property
+    def rows(self) -> int:
+        """Rows so far."""
+        return self.learner.progress.rows if self.learner.progress else 0
+
+    def run(self) -> Iterator[int]:
+        """Go through the stream; yields the number of each block after it was learned."""
+        X, y = self.stream.X, self.stream.y
+        block = max(1, -(-len(y) // FRAMES))
+        runs = (progressive(one.model, X, y, block=block, classes=(-1, 1)) for one in self.everyone)
+        for number, steps in enumerate(zip(*runs, strict=True)):
+            for one, progress in zip(self.everyone, steps, strict=True):
+                one.note(progress, y[progress.rows - progress.window_rows : progress.rows])
+            yield number

@@ -1,78 +1,115 @@
-"""What the demo shows, within 80 columns."""
+"""What the demo shows, within 80 columns and 24 lines."""
 
-from collections.abc import Sequence
+import math
+import shutil
+import sys
+from pathlib import Path
 
 from rich import box
+from rich.console import Group
 from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
-from pocketkernel.cli.watch import bar, three_columns
-from pocketkernel.evaluate import Progress
-from pocketkernel.evaluate.recorder import kernel_names
-from pocketkernel.lab.demo.contest import Contestant, Stream
+from pocketkernel.lab.demo.contest import FRAMES, Contest
+from pocketkernel.memory import parse_bytes
 
-
-def panel(learner: Contestant, stream: Stream, progress: Progress, allowed: int) -> Panel:
-    """Show a learner on its way through a stream, in at most `allowed` bytes."""
-    rounds, used = len(stream.y), learner.model.nbytes
-    grid = three_columns(30, 22)
-    grid.add_row("rounds", bar(progress.rows / rounds), f"{progress.rows:,} of {rounds:,}")
-    grid.add_row("bytes", bar(used / allowed), f"{used:,} of {allowed:,}")
-    grid.add_row("speed", "", f"{progress.rows_per_second:,.0f} rows/s")
-    grid.add_row("mistakes", "since the start", f"[bold]{progress.mistake_rate:.1%}[/]")
-    grid.add_row("", f"in the last {progress.window_rows:,} rounds", f"{progress.window_mistake_rate:.1%}")
-    grid.add_row("kernel weights")
-    for name, weight in zip(kernel_names(learner.model), learner.model.kernel_weights_, strict=True):
-        grid.add_row(f"  {name}", bar(weight), f"{weight:.3f}")
-    return Panel(grid, title=f"[bold]{learner.name}[/] | {stream.title}", title_align="left", width=78)
+HEIGHT = 12
+TOP = 0.6
+"""Lines of the curve, and the mistake rate at its upper end."""
+STYLES = ("bold cyan", "yellow", "dim")
+MARKS, PLAIN_MARKS = "●○·", "#o."
+BEFORE, AFTER = 1_000, 50
+"""Rows before the flip, and rows after it that are shown on their own."""
 
 
-def line(learner: Contestant, progress: Progress) -> str:
-    """Say the same in a few words, for where nothing can be redrawn."""
-    name, weight = _heaviest(learner)
+def introduction(contest: Contest, memory: str) -> str:
+    """Say what is going to happen."""
     return (
-        f"{progress.rows:>10,} rows  {progress.mistake_rate:>5.1%} mistakes  {progress.rows_per_second:>9,.0f} rows/s  "
-        f"{name}: {weight:.2f}"
+        f"PocketClassifier is going to predict and learn {len(contest.stream.y):,} rows, one by one, in\n"
+        f"{parse_bytes(memory):,} bytes; at row {contest.stream.flip:,} all labels flip their meaning."
     )
 
 
-def table(contestants: Sequence[Contestant]) -> Table:
-    """Show how everyone has done so far."""
-    grid = Table(box=box.SIMPLE_HEAD, caption="The last two are plain NumPy, made for clarity.", caption_justify="left")
-    grid.add_column("learner", style="cyan")
-    for heading in ("mistakes", "holds", "bytes", "us/row"):
+def panel(contest: Contest, encoding: str) -> Panel:
+    """The curve so far, its legend, and the bytes."""
+    marks = MARKS if encoding.lower().startswith("utf") else PLAIN_MARKS
+    legend = Text("  ")
+    for one, mark, style in zip(contest.everyone, marks, STYLES, strict=True):
+        legend.append(f"{mark} {one.name} {one.rates[-1]:.0%}   ", style=style)
+    nbytes = contest.learner.model.nbytes
+    state = Text(f"  row {contest.rows:>9,} of {len(contest.stream.y):,}    ", end="")
+    state.append(f"{nbytes:,} bytes", style="bold")
+    state.append(f", {contest.first_bytes:,} at the first row")
+    title = "mistakes in the last rows"
+    return Panel(Group(*_curve(contest, marks), legend, state), title=title, title_align="left", width=78)
+
+
+def _curve(contest: Contest, marks: str) -> list[Text]:
+    """A line of text for each height, a column for each block; the learner is drawn last, over the others."""
+    cells = [[(" ", "")] * FRAMES for _ in range(HEIGHT)]
+    flip = FRAMES * contest.stream.flip // len(contest.stream.y)
+    for line in cells:
+        line[flip] = ("|", "dim red")
+    for one, mark, style in reversed(list(zip(contest.everyone, marks, STYLES, strict=True))):
+        for column, rate in enumerate(one.rates):
+            place = min(HEIGHT - 1, int(HEIGHT * rate / TOP))
+            cells[HEIGHT - 1 - place][column] = (mark, style)
+    lines = []
+    for number, line in enumerate(cells):
+        share = TOP * (HEIGHT - number) / HEIGHT
+        text = Text(f"{share:>6.0%} |" if number % 4 == 0 else "       |")
+        for mark, style in line:
+            text.append(mark, style=style)
+        lines.append(text)
+    axis = Text("    0% +" + "-" * FRAMES)
+    note = Text(" " * (8 + max(0, flip - 5)) + "labels flip", style="red")
+    return [*lines, axis, note]
+
+
+def line(contest: Contest) -> str:
+    """Say the same in a few words, for where nothing can be redrawn."""
+    learner, linear, majority = contest.everyone
+    return (
+        f"row {contest.rows:>9,}: PocketClassifier {learner.rates[-1]:>4.0%} mistakes, "
+        f"linear {linear.rates[-1]:>4.0%}, majority {majority.rates[-1]:>4.0%}"
+    )
+
+
+def table(contest: Contest) -> Table:
+    """How everyone has done before the flip, right after it, and later."""
+    flip, end = contest.stream.flip, len(contest.stream.y)
+    grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    grid.add_column("mistakes", style="cyan", no_wrap=True)
+    headings = ("before flip", f"next {AFTER} rows", "later", "all rows", "bytes")
+    for heading in headings:
         grid.add_column(heading, justify="right")
-    for one in contestants:
-        cells = ["does not fit" if one.refusal else ""]
-        if one.progress:
-            cells = [
-                f"{one.progress.mistake_rate:.1%}",
-                f"{one.model.budget_:,} {one.unit}" if one.unit else "",
-                f"{one.model.nbytes:,}",
-                f"{1e6 / one.progress.rows_per_second:.2f}",
-            ]
-        grid.add_row(one.name, *cells)
+    spans = ((flip - BEFORE, flip), (flip, flip + AFTER), (flip + AFTER, end), (0, end))
+    for one in contest.everyone:
+        rates = (one.rate(*span) for span in spans)
+        cells = ["-" if math.isnan(rate) else f"{rate:.1%}" for rate in rates]
+        grid.add_row(one.name, *cells, f"{one.model.nbytes:,}")
     return grid
 
 
-def verdict(contestants: Sequence[Contestant], stream: Stream) -> str:
-    """Say what the table shows."""
-    learner, chooser, *_, linear, _ = contestants
-    rates = {one.name: one.progress.mistake_rate for one in contestants if one.progress}
-    best = min(rates, key=rates.__getitem__)
-    other = learner.name if best == linear.name else linear.name
-    sentences = [f"Fewest mistakes: {best}, {rates[best]:.1%}; {other}: {rates[other]:.1%}."]
-    if chooser.progress:
-        name, weight = _heaviest(chooser)
-        made = ""
-        if stream.kernel:
-            true = f"{stream.kernel.family} {stream.kernel.parameter:g}"
-            made = f", which {'is' if name == true else 'is not'} the one that made the stream"
-        sentences.append(f"{chooser.name} gives its largest weight, {weight:.2f}, to the kernel {name}{made}.")
-    return "\n".join(sentences + [f"{one.name} is left out: {one.refusal}" for one in contestants if one.refusal])
+def conclusion(contest: Contest) -> str:
+    """Say what was seen, and what to do next."""
+    learner, flip = contest.learner, contest.stream.flip
+    before, later = learner.rate(flip - BEFORE, flip), learner.rate(flip + AFTER, len(contest.stream.y))
+    same = "never changed" if contest.first_bytes == learner.model.nbytes else "changed"
+    seen = f"PocketClassifier: {before:.1%} mistakes before the flip; " if not math.isnan(before) else ""
+    after = f"{later:.1%} from {AFTER} rows after it on. " if not math.isnan(later) else ""
+    return (
+        f"{seen}{after}Its bytes {same}.\nNow try your own file, and open the report that it writes:\n\n"
+        f"  {_command()} run FILE.csv --label COLUMN\n"
+    )
 
 
-def _heaviest(learner: Contestant) -> tuple[str, float]:
-    """Name and weight of the kernel with the largest weight."""
-    weights = learner.model.kernel_weights_
-    return kernel_names(learner.model)[weights.argmax()], weights.max()
+def _command() -> str:
+    """How the command line is called from here."""
+    if shutil.which("pocketkernel"):
+        return "pocketkernel"
+    beside = Path(sys.executable).parent / "pocketkernel"
+    if not beside.is_file():
+        return "python -m pocketkernel"
+    return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)
