@@ -1,6 +1,6 @@
 """PocketClassifier beside the paper's learners and peers: mistakes, bytes, robustness, cost and calibration.
 
-    python benchmarks/pocket.py [table streams curve robust units weights cost calibration buffer]
+    python benchmarks/pocket.py [table paper streams curve robust units weights cost calibration buffer]
                                 [--permutations 10] [--data NAME ...]
 
 Raw files, float32, nobody is tuned for a data set. `table` gives every learner the bytes that M-OMD-S takes with
@@ -25,9 +25,10 @@ from pocketkernel.lab.roster import ROSTER
 from pocketkernel.stream import known_kernel, permutation
 
 LIMITS = {
-    "mushrooms": 0.36, "phishing": 6.0, "magic04": 14.9, "a9a": 15.5, "w8a": 1.70, "SUSY": 21.0, "ijcnn1": 3.2,
-    "cod-rna": 3.65,
+    "mushrooms": 0.33, "phishing": 5.55, "magic04": 14.75, "a9a": 15.35, "w8a": 1.53, "SUSY": 20.95, "ijcnn1": 2.35,
+    "cod-rna": 3.63,
 }  # fmt: skip
+"""Mistakes in % that the learner had with kernels alone, and 0.05."""
 STREAMS = {
     "covtype-50k": 8.3, "letter": 15.0, "outdoor": 8.0, "wisdm": 6.5, "gas": 1.4, "insects-gradual": 19.3,
     "rialto": 19.0, "higgs-11k": 33.7, "spambase": 6.2, "eeg": 9.5, "segment": 7.3, "satimage": 11.8,
@@ -116,6 +117,19 @@ def table(names: list[str], permutations: int) -> bool:
     return good
 
 
+def paper(names: list[str], permutations: int) -> bool:
+    """PocketClassifier alone, in the bytes of M-OMD-S."""
+    good = True
+    print(f"\nMistakes in % of PocketClassifier in the bytes of M-OMD-S with B = 400, {permutations} permutations.\n")
+    print("| data set | bytes | mistakes % | limit |\n|---|--:|--:|---|")
+    for name in names:
+        rate = mean_rate(name, budget(name), permutations)
+        good &= rate <= LIMITS[name]
+        verdict = "kept" if rate <= LIMITS[name] else "MISSED"
+        print(f"| {name} | {budget(name):,} | {rate:.2f} | {LIMITS[name]:g}: {verdict} |", flush=True)
+    return good
+
+
 # ---- mistakes against bytes ------------------------------------------------------------------------------------------
 
 
@@ -174,6 +188,9 @@ def robust(names: list[str], permutations: int) -> bool:
     outliers = X.copy()
     outliers[rng.random(X.shape) < 0.001] *= 1e6
     sorted_ = np.argsort(y, kind="stable")
+    units_change = X.copy()
+    units_change[half:, -1] *= 1e6
+    growing = X * np.exp(np.arange(len(y)) / 500)[:, None]
     flipped = np.where(np.arange(len(y)) < half, y, -y)
     streams = {
         "as it is": (X, y),
@@ -184,13 +201,15 @@ def robust(names: list[str], permutations: int) -> bool:
         "10 % of labels wrong": (X, np.where(noise, -y, y)),
         "labels flipped half-way": (X, flipped),
         "sorted by class": (X[sorted_], y[sorted_]),
+        "one column times 1e6 from half-way on": (units_change, y),
+        "all columns times exp(row / 500)": (growing, y),
     }
     print(f"\nPocketClassifier(memory='64KiB') on {name}, {len(y):,} rows, changed in several ways.\n")
     print("| stream | mistakes % | last 1000 before half | rows 1000-2000 after half | finite |")
     print("|---|--:|--:|--:|---|")
     good, figures = True, {}
     for title, (rows, labels) in streams.items():
-        scores, _ = stream(PocketClassifier(memory="64KiB", random_state=0), rows.astype(np.float32), labels)
+        scores, _ = stream(PocketClassifier(memory="64KiB", random_state=0), rows, labels)
         mistakes = wrong(scores, labels)
         figures[title] = 100 * mistakes.mean()
         before, after = 100 * mistakes[half - 1000 : half].mean(), 100 * mistakes[half + 1000 : half + 2000].mean()
@@ -201,10 +220,27 @@ def robust(names: list[str], permutations: int) -> bool:
         print(
             f"| {title} | {figures[title]:.2f} | {before:.1f} | {after:.1f} | {'yes' if finite else 'NO'} |", flush=True
         )
+    good &= wakes_up()
     base = figures["as it is"]
     good &= figures["columns times 1e-6 ... 1e6"] <= base + 0.5 and figures["as many constant columns"] <= base + 1
     good &= figures["sorted by class"] < base and figures["10 % of labels wrong"] <= 0.8 * base + 10 + 3
     return good
+
+
+def wakes_up(constant: int = 100_000, rows: int = 120_000) -> bool:
+    """A column that matters is constant for long; a learner that begins where it comes to life is the measure."""
+    X, y = generated("xor", rows)
+    X[:constant, 0] = 3.25
+    run = lambda X, y: wrong(stream(PocketClassifier(memory="64KiB", random_state=0), X, y)[0], y)  # noqa: E731
+    after, new = run(X, y)[constant:], run(X[constant:], y[constant:])
+    parts = (slice(0, 1000), slice(1000, 5000), slice(5000, None))
+    print(f"\nA column of a generated stream is constant for {constant:,} rows, then it matters. Mistakes in % in rows")
+    print("after that, beside a new learner's.\n")
+    print("| rows after | mistakes % | new |\n|---|--:|--:|")
+    for part in parts:
+        figures = " | ".join(f"{100 * missed[part].mean():.2f}" for missed in (after, new))
+        print(f"| {part.start:,} - {part.stop or rows - constant:,} | {figures} |")
+    return bool(after[parts[2]].mean() <= 1.5 * new[parts[2]].mean())
 
 
 # ---- change of units or level ----------------------------------------------------------------------------------------
@@ -458,8 +494,8 @@ def buffer(names: list[str], permutations: int) -> bool:
 
 
 PARTS = {
-    "table": table, "streams": streams, "curve": curve, "robust": robust, "units": units, "weights": weights,
-    "cost": cost, "calibration": calibration, "buffer": buffer,
+    "table": table, "paper": paper, "streams": streams, "curve": curve, "robust": robust, "units": units,
+    "weights": weights, "cost": cost, "calibration": calibration, "buffer": buffer,
 }  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def test_what_people_see(rows, capsys):
     assert main(["run", "rows.svm", "--memory", "16KiB", "--no-report", "--record-format", "csv"]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    for words in ("1,000", "rows/s", "mistakes", "loss", "of 16,384", "gaussian 0.25", "rows.run: model.safetensors"):
+    for words in ("1,000", "rows/s", "mistakes", "loss", "of 16,384", "width 0.25", "rows.run: model.safetensors"):
         assert words in captured.out
     assert max(map(len, captured.out.splitlines())) <= 80
 

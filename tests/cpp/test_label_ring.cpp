@@ -187,7 +187,7 @@ void forgets_rows() {
     ring.of.forget();
     CHECK_EQUAL(ring.of.rows(), std::size_t(0));
     for (std::int32_t label : ring.of.find(row).label) CHECK_EQUAL(label, std::int32_t(-1));
-    CHECK(ring.of.norm2() == worth && worth != other.of.norm2() && ring.of.valid(classes, 0));
+    CHECK(ring.of.norm2() == worth && worth != other.of.norm2() && ring.of.valid(pages));
     ring.of.store(row, 2);
     CHECK_EQUAL(ring.of.find(row).label[0], std::int32_t(2));
     CHECK_EQUAL(ring.of.find(row).label[1], std::int32_t(-1));

@@ -4,6 +4,7 @@
 
 #include "any_learner.hpp"
 #include "check.hpp"
+#include "pocketkernel/event_log.hpp"
 #include "pocketkernel/state.hpp"
 
 using namespace pocketkernel;
@@ -75,15 +76,16 @@ const KernelSpec mixed[] = {{Family::gaussian, 0.25},  {Family::laplacian, 2.0},
                             {Family::matern32, 1.5},   {Family::matern52, 0.8},  {Family::rational_quadratic, 1.0, 2}};
 const KernelSpec gaussians[] = {
     {Family::gaussian, 0.25}, {Family::gaussian, 1.0}, {Family::gaussian, 4.0}, {Family::gaussian, 0.7}};
+const KernelSpec sharing[] = {{Family::linear, 1.0},   {Family::gaussian, 2.0},  {Family::gaussian, 1.0},
+                              {Family::gaussian, 0.5}, {Family::laplacian, 1.0}, {Family::polynomial, 4.0}};
 const KernelSpec halving[] = {{Family::linear, 1.0},   {Family::gaussian, 4.0}, {Family::gaussian, 2.0},
                               {Family::gaussian, 1.0}, {Family::gaussian, 0.5}, {Family::gaussian, 0.25}};
 const char *const S = "m_omd_s", *const H = "m_omd_h", *const LKM = "lkm_books", *const R = "raker",
-                  *const MC = "multiclass_m_omd_s", *const SH = "shared_m_omd_h", *const P = "pocket_classifier", *const PR = "pocket_regressor";
+                  *const MC = "multiclass_m_omd_s", *const SH = "shared_m_omd_h", *const P = "pocket_classifier",
+                  *const PR = "pocket_regressor";
 
 bool is(const Which& which, const char* name) { return std::strcmp(which.name, name) == 0; }
-bool is_mirror_descent(const Which& which) {
-    return is(which, S) || is(which, H) || is(which, SH) || is(which, MC);
-}
+bool is_mirror_descent(const Which& which) { return is(which, S) || is(which, H) || is(which, SH) || is(which, MC); }
 bool is_pocket(const Which& which) { return is(which, P) || is(which, PR); }
 bool can_store_halves(const Which& which) { return !which.doubles && !is(which, R) && !is_pocket(which); }
 
@@ -509,6 +511,7 @@ struct PocketCourse {
     std::uint64_t next_refresh;
     double log_weight, reversal, surprise;
     std::uint64_t next_review, turned;
+    EventLog events;
     double squares;  // of the first expert
 };
 PocketCourse course_of(const AnyLearner& learner) {
@@ -653,10 +656,12 @@ TEST(pocket_classifier_bears_every_value) {
 // No contents of a state with a good checksum lead outside of the block; most that are damaged are refused.
 TEST(pocket_classifier_survives_any_state) {
     constexpr std::size_t stride = SANITIZED ? 61 : 7;
-    for (const Which& which : pockets) {
+    for (std::size_t n = 0; n < 8; ++n) {
+        const Which& which = pockets[n / 2];
         Config c = config(which);
         c.kernel_count = 4;
         c.budget = 40;
+        if (n % 2 == 1) c.kernels = sharing, c.kernel_count = 6, c.budget = 120;  // with a ring and ferns
         Made made(which, c), victim(which, c), fresh(which, c);
         Stream stream(5, which.classes);
         teach(*made, stream, 300);
@@ -677,6 +682,26 @@ TEST(pocket_classifier_survives_any_state) {
             teach(*victim, stream, 2);
         }
     }
+}
+
+// Ring and ferns share the memory of the frequencies: all bytes are in use, in any number of them, and memory moves.
+TEST(pocket_classifier_shares_memory) {
+    for (const Which& which : pockets)
+        for (std::size_t budget : {0, 1, 20, 500}) {
+            Config c = config(which);
+            c.kernels = sharing;
+            c.kernel_count = 6;
+            c.budget = budget;
+            Made made(which, c), twin(which, c);
+            Stream stream(4, which.classes);
+            teach(*made, stream, 700);
+            const std::size_t rows = made->report(4).stored, ferns = made->report(5).stored;
+            CHECK((rows > 0 && ferns > 0) == (budget == 500));
+            teach(*made, stream, SANITIZED ? 0 : 1500);
+            CHECK(SANITIZED || budget < 500 || made->report(4).stored != rows || made->report(5).stored != ferns);
+            made->save(state);
+            CHECK(twin->load(state, made->state_bytes()) == Status::ok && same_state(*made, *twin));
+        }
 }
 
 // The stream is what the learner takes it for, so there is nothing to notice.
@@ -772,6 +797,19 @@ TEST(learners_bits) {
             weighted->save(state);
             digest.add_bytes(state, weighted->state_bytes());
         }
+    }
+    for (const Which& which : pockets) {
+        Config c = config(which);
+        c.kernels = sharing;
+        c.budget = 500;
+        Made made(which, c);
+        Stream stream(11, which.classes);
+        for (int t = 0; t < 1500; ++t) {
+            const AnyLearner::Row row = stream.next();
+            digest.add(made->learn(row, stream.label));
+        }
+        made->save(state);
+        digest.add_bytes(state, made->state_bytes());
     }
     for (const Which& which : both_pockets) {
         Made made(which, wide(which, 6, 60));
