@@ -210,6 +210,7 @@ class PocketRegressor(PocketClassifier):
         self.observe(x, seen)
         self.loss = self.losses.mean(axis=0)
         if self.owners > 1 and self.rounds >= self.next_review:
+            self.next_review = self.rounds + 1 + min(self.rounds // 10, 4096)
             self.review()
         return answer
 

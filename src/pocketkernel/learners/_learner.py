@@ -77,11 +77,11 @@ class OnlineLearner(Parameters):
         """Score and learn every row. A list `linear` receives the scores of the learner's linear part."""
         with alone(self):
             before = self.__dict__.copy()
-            rounds = self._rounds()
+            rounds = 0 if restart else self._rounds()  # a fit disturbs nobody who still uses the old learner
             try:
                 return self._feed_alone(X, y, classes, sample_weight, restart=restart, linear=linear)
             except BaseException:
-                if self.__dict__.get("_core") is before.get("_core") and self._rounds() != rounds:
+                if not restart and self.__dict__.get("_core") is before.get("_core") and self._rounds() != rounds:
                     raise  # Ctrl-C: some rows have been learned, and their labels with them
                 for name in self.__dict__.keys() - before.keys():
                     del self.__dict__[name]
