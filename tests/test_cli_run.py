@@ -241,11 +241,12 @@ def test_an_interrupt_while_a_pipe_waits(tmp_path):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.write(b"1 1:2\n-1 2:3\n" * 5000)
         process.stdin.flush()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not (tmp_path / "stdin.run").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
+        time.sleep(2)  # until the first block is learned, and the second one awaited
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=120) == 130
         error = process.stderr.read().decode()
         assert error.endswith("pocketkernel: interrupted.\n") and "pocketkernel learn stdin.run -" in error
 
