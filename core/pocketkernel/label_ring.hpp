@@ -3,10 +3,10 @@
 //   q_k    128 + 16 z_k, rounded, from 1 to 255
 //   v_k    127 e^rho_k over the largest of them, in whole numbers: how much column k counts
 //   D_j    sum_k v_k |q_k - q_jk|, the distance of row j, exact in 32 bits
-//   x_mr   1 if the label of neighbour m is r; of two classes 1 or -1. Neighbours are the 3 nearest of the last 64th,
-//   of
-//          the last 8th, and of all rows (at least 16, in whole pages): small windows follow drift, all of it serves a
-//          stream at rest
+//   x_mr   1 if the label of neighbour m is r; of two classes 1 or -1. Neighbours are the 3 nearest of the last 64th
+//   (at
+//          most 256 rows: drift does not wait for a large ring), of the last 8th, and of all rows (at least 16, in
+//          whole pages): small windows follow drift, all of it serves a stream at rest
 //   s_r    sum_m a_m x_mr, with the same weights for all classes
 //   a_m    a_m - c G_m / (2 sqrt(q_m)),  q_m = 1 + sum of c G_m^2,  G_m = sum_r g_r x_mr        (AdaGrad)
 //
@@ -77,7 +77,8 @@ class LabelRing {
 
     Found find(const std::uint8_t* q) const {
         const std::size_t there = rows();
-        const std::size_t limits[] = {larger(capacity() / 64, page), larger(capacity() / 8, page)};
+        const std::size_t limits[] = {larger(smaller(capacity() / 64, std::size_t(256)), page),
+                                      larger(capacity() / 8, page)};
         const std::size_t last = (there + page - 1) / page;  // pages that hold rows
         const std::size_t place = static_cast<std::size_t>(state_->next);
         const std::size_t newest = place > 0 ? (place - 1) / page : last - 1;

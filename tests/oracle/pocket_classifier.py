@@ -138,7 +138,7 @@ class PocketClassifier:
         order = [
             np.arange(p * 16, min(p * 16 + 16, there)) for p in ((newest - n) % max(pages, 1) for n in range(pages))
         ]
-        for rows in (max(capacity // 64, 16), max(capacity // 8, 16), capacity):
+        for rows in (max(min(capacity // 64, 256), 16), max(capacity // 8, 16), capacity):
             places = np.concatenate([np.zeros(0, int), *order[: -(-rows // 16)]])
             away = np.abs(self.ring_row[places] - self.q) @ self.column_weights
             nearest = self.row_labels[places[np.argsort(away, kind="stable")[:3]]]
