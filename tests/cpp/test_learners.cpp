@@ -695,7 +695,7 @@ TEST(pocket_classifier_shares_memory) {
             Made made(which, c), twin(which, c);
             Stream stream(4, which.classes);
             teach(*made, stream, 700);
-            const std::size_t rows = made->report(4).stored, ferns = made->report(5).stored;
+            const std::uint64_t rows = made->report(4).stored, ferns = made->report(5).stored;
             CHECK((rows > 0 && ferns > 0) == (budget == 500));
             teach(*made, stream, SANITIZED ? 0 : 1500);
             CHECK(SANITIZED || budget < 500 || made->report(4).stored != rows || made->report(5).stored != ferns);
