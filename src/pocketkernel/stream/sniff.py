@@ -24,7 +24,7 @@ def delimiter_of(text: bytes, usual: str, names: Sequence[str] = ()) -> str:
 
     Examples
     --------
-    >>> delimiter_of(b"a;b\n1,5;2,5\n", ","), delimiter_of(b"a|b, c\n1|2\n", ","), delimiter_of(b"a\n1\n", ",")
+    >>> delimiter_of(b"a;b\n1,5;2,5\n", ","), delimiter_of(b"a|b, c\n1|2\n3|4\n", ","), delimiter_of(b"a\n1\n", ",")
     (';', '|', ',')
     """
     lines = text.decode("utf-8", "replace").lstrip("\ufeff").splitlines()
