@@ -892,7 +892,12 @@ class PyFleet : public PyLearner {
     }
 
   private:
-    static constexpr std::size_t slab_bytes = std::size_t(1) << 25, rows_of_slice = 4096;
+    static constexpr std::size_t slab_bytes = std::size_t(1) << 25;
+
+    // Enough for every thread, few enough that Ctrl-C need not wait long.
+    std::size_t rows_of_slice() const {
+        return std::max<std::size_t>(64, std::min<std::size_t>(4096, bytes_at_once / slots_.bytes));
+    }
 
     // What a model had done when it began as a copy of another; kept behind its state.
     struct Done {
@@ -945,11 +950,11 @@ class PyFleet : public PyLearner {
         if (all.size() != rows.count) return unsuited;
         const std::vector<std::uint8_t> births = births_of(born, base < 0 ? 0 : rows.count);
         unsigned char* shared = base < 0 ? nullptr : slots_.state(known(to_slot(base)));
-        std::vector<double> aside(shared ? std::min(rows_of_slice, rows.count) * engine_->outputs() : 0);
+        std::vector<double> aside(shared ? std::min(rows_of_slice(), rows.count) * engine_->outputs() : 0);
         learned_ = 0;
         prepare(threads);
         return learn_with(rows, y, weights, scores, [&](const Lessons& lessons, double* out) {
-            return run(rows, rows_of_slice, [&](const Rows& slice, std::size_t first) {
+            return run(rows, rows_of_slice(), [&](const Rows& slice, std::size_t first) {
                 if (threads == 0) return;
                 if (shared) learn_base(slice, from(lessons, first), &all[first], &births[first], shared, aside.data());
                 each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
@@ -984,7 +989,7 @@ class PyFleet : public PyLearner {
         if (all.size() != rows.count || !has_room(out, rows)) return unsuited;
         prepare(threads);
         const Guard guard(*this, changing);  // what the engines are attached to
-        return run(rows, rows_of_slice, [&](const Rows& slice, std::size_t first) {
+        return run(rows, rows_of_slice(), [&](const Rows& slice, std::size_t first) {
             each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
                 engine.score(slice, out.data<double>() + first * engine.outputs(), nullptr, &part);
             });
