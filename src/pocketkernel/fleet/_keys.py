@@ -9,7 +9,6 @@ import numpy as np
 Key = str | bytes | int
 
 KINDS: dict[str, type] = {"int": int, "str": str, "bytes": bytes}
-_LARGEST = 2**63
 
 
 def read_keys(given: Any) -> list[Key]:
@@ -70,5 +69,7 @@ def decode_keys(data: bytes, kind: str, count: int) -> list[Key]:
 
 def refuse_large(keys: list[int]) -> None:
     """Refuse integers that do not fit into 64 bits, with a sign."""
-    if keys and not (min(keys) >= -_LARGEST and max(keys) < _LARGEST):
-        raise ValueError("keys holds an integer beyond 64 bits: use str keys for such numbers.")
+    try:
+        np.array(keys, dtype=np.int64)
+    except OverflowError:
+        raise ValueError("keys holds an integer beyond 64 bits: use str keys for such numbers.") from None

@@ -6,6 +6,7 @@ slot of each row's key, makes room for new keys, learns every row in its slot, a
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import Any, Protocol
 
 import numpy as np
@@ -112,6 +113,9 @@ class Models:
             raise ValueError(f"X has {count} rows, but there are {len(self.rows_of)} keys: give one key per row.")
         return self.rows_of
 
+    def _slots_of(self, keys: list[Key], unknown: int) -> Slots:
+        return np.fromiter(map(self.of.get, keys, repeat(unknown)), dtype=np.int64, count=len(keys))
+
     def _call(
         self, rows: Rows, slots: Slots, y: Any, weights: Any, scores: Any, *, born: Any, check: bool = False
     ) -> int:
@@ -141,8 +145,7 @@ class Models:
 
     def _learn_at_once(self, keys: list[Key], rows: Rows, y: Any, weights: Any, scores: Any) -> int:
         """Without evictions: all rows in one call."""
-        find = self.of.get
-        slots = np.array([find(key, -1) for key in keys], dtype=np.int64)
+        slots = self._slots_of(keys, -1)
         new = np.flatnonzero(slots < 0).tolist()
         born = np.zeros(len(keys), dtype=bool) if self.shared else None
         opened: dict[Key, int] = {}
@@ -228,8 +231,7 @@ class Models:
 
     def _score(self, rows: Rows, scores: Any, threads: int) -> int:
         keys = self._keys_for(rows)
-        find = self.of.get
-        slots = np.array([find(key, BASE) for key in keys], dtype=np.int64)
+        slots = self._slots_of(keys, BASE)
         visitors: dict[Key, int] = {}
         try:
             if self.archive is not None and self.evicted:
