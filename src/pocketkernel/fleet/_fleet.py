@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, KeysView, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as short
@@ -17,7 +18,7 @@ from pocketkernel._files import replacing
 from pocketkernel._json import canonical
 from pocketkernel._threads import allowed_threads
 from pocketkernel.fleet import records
-from pocketkernel.fleet._keys import Key, kind_of, read_keys, refuse_large
+from pocketkernel.fleet._keys import Key, key_of_json, key_to_json, kind_of, read_keys, refuse_large
 from pocketkernel.fleet._models import BASE, Models
 from pocketkernel.fleet._store import CONFIGURATION, FolderStore
 from pocketkernel.fleet.records import FleetStoreError
@@ -184,7 +185,7 @@ class Fleet:
             scores: Scores = self._template.predict_proba(X)
         return scores
 
-    def _for(self, keys: list[Key], to_learn: bool) -> "_KeysOfRows":
+    def _for(self, keys: list[Key], to_learn: bool) -> AbstractContextManager[None]:
         if keys:
             kind = kind_of(keys)
             if self.key_kind not in (None, kind):
@@ -193,7 +194,7 @@ class Fleet:
                 refuse_large(keys)  # type: ignore[arg-type]
             if to_learn:
                 self.key_kind = kind
-        return _KeysOfRows(self._models, keys)
+        return self._models.rows_with(keys)
 
     # ---- models -----------------------------------------------------------------------------------------------------
 
@@ -236,12 +237,12 @@ class Fleet:
             self._check_same(model)
             slot = self._models.open(key)
             self._put(slot, model)
-            self._note({"do": "set", "kind": self.key_kind, "key": _text(key)}, self._models.state(slot))
+            self._note({"do": "set", "kind": self.key_kind, "key": key_to_json(key)}, self._models.state(slot))
 
     def __delitem__(self, key: Key) -> None:
         with alone(self):
             self._models.remove(key)
-            self._note({"do": "del", "kind": self.key_kind, "key": _text(key)})
+            self._note({"do": "del", "kind": self.key_kind, "key": key_to_json(key)})
 
     def _archived(self, key: Key) -> bytes | None:
         return self._models.archived(key)
@@ -400,7 +401,7 @@ class Fleet:
             if head["do"] == "learn":
                 keys, rows, y, weights = records.read_lesson(head, blobs)
                 scores = learners.room_for_scores(self._template, len(keys))
-                with _KeysOfRows(self._models, keys):
+                with self._models.rows_with(keys):
                     learn: Callable[..., int] = (
                         self._models.learn_dense if len(rows) == 1 else self._models.learn_sparse
                     )
@@ -408,9 +409,9 @@ class Fleet:
                         raise FleetStoreError("it has rows that cannot be learned")
                 self.offset = head["offset"]
             elif head["do"] == "set":
-                self._models.load(self._models.open(_key(head)), blobs[0])
+                self._models.load(self._models.open(key_of_json(head["key"], head["kind"])), blobs[0])
             elif head["do"] == "del":
-                self._models.remove(_key(head))
+                self._models.remove(key_of_json(head["key"], head["kind"]))
             else:
                 raise FleetStoreError(f"it has a record of an unknown kind, {short(head['do'])}")
         except (KeyError, IndexError, TypeError) as error:
@@ -418,19 +419,6 @@ class Fleet:
 
 
 _EXPORT = b"PKFLEET1"
-
-
-class _KeysOfRows:
-    """The keys of the rows that are about to be learned or scored."""
-
-    def __init__(self, models: Models, keys: list[Key]) -> None:
-        self._models, self._keys = models, keys
-
-    def __enter__(self) -> None:
-        self._models.rows_of = self._keys
-
-    def __exit__(self, *_: object) -> None:
-        self._models.rows_of = []
 
 
 def _targets(learner: OnlineLearner, classes: Any) -> Any:
@@ -447,12 +435,3 @@ def _decoded(configuration: bytes, path: str | os.PathLike[str]) -> Contents:
         return model_file.decode(configuration, learners.plausible)
     except ModelFileError as error:
         raise FleetStoreError(f"{os.fspath(path)} cannot be read: {error}") from error
-
-
-def _text(key: Key) -> str | int:
-    return key.hex() if isinstance(key, bytes) else key
-
-
-def _key(head: dict[str, Any]) -> Key:
-    key = head["key"]
-    return bytes.fromhex(key) if head["kind"] == "bytes" else key

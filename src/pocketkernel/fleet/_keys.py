@@ -73,3 +73,14 @@ def refuse_large(keys: list[int]) -> None:
         np.array(keys, dtype=np.int64)
     except OverflowError:
         raise ValueError("keys holds an integer beyond 64 bits: use str keys for such numbers.") from None
+
+
+def key_to_json(key: Key) -> str | int:
+    """A key as a value in JSON."""
+    return key.hex() if isinstance(key, bytes) else key
+
+
+def key_of_json(value: Any, kind: str) -> Key:
+    """The key that `key_to_json` wrote."""
+    key: Key = bytes.fromhex(value) if kind == "bytes" else value
+    return key

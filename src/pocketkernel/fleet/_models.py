@@ -6,6 +6,7 @@ slot of each row's key, makes room for new keys, learns every row in its slot, a
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import repeat
 from typing import Any, Protocol
 
@@ -98,6 +99,15 @@ class Models:
 
     def forget_lags(self) -> None:
         """For estimators that are fitted; a fleet is not."""
+
+    @contextmanager
+    def rows_with(self, keys: list[Key]) -> Iterator[None]:
+        """Within this, rows that are learned or scored have these keys."""
+        self.rows_of = keys
+        try:
+            yield
+        finally:
+            self.rows_of = []
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
