@@ -82,14 +82,22 @@ class LabelRing {
         const std::size_t last = (there + page - 1) / page;  // pages that hold rows
         const std::size_t place = static_cast<std::size_t>(state_->next);
         const std::size_t newest = place > 0 ? (place - 1) / page : last - 1;
+        const auto at = [&](std::size_t n) { return newest >= n ? newest - n : newest + last - n; };
         List list;
         Found found;
         std::size_t window = 0;
-        for (std::size_t n = 0; n < last; ++n) {
-            const std::size_t p = newest >= n ? newest - n : newest + last - n;
-            scan(p, q, smaller(there - p * page, page), list);
-            while (window + 1 < windows && (n + 1) * page >= limits[window])
-                list.copy(found.label + nearest * window++);
+        for (std::size_t n = 0; n < last; n += at_once) {
+            const unsigned char* pages[at_once];
+            for (std::size_t i = 0; i < at_once; ++i) pages[i] = page_at(at(smaller(n + i, last - 1)));
+            std::uint32_t away[at_once * page];
+            const bool some = distances(pages, q, list.limit(), away);
+            for (std::size_t i = 0; i < at_once && n + i < last; ++i) {
+                const std::size_t first = at(n + i) * page;
+                for (std::size_t l = 0; some && l < page && first + l < there; ++l)
+                    if (away[i * page + l] < list.limit()) list.insert(away[i * page + l], label_of(first + l));
+                while (window + 1 < windows && (n + i + 1) * page >= limits[window])
+                    list.copy(found.label + nearest * window++);
+            }
         }
         while (window < windows) list.copy(found.label + nearest * window++);
         return found;
@@ -182,10 +190,12 @@ class LabelRing {
         std::int32_t label[nearest];
         std::size_t count = 0;
 
+        // Below which a row is among them.
+        std::uint32_t limit() const { return count < nearest ? ~std::uint32_t(0) : distance[nearest - 1]; }
+
         void copy(std::int32_t* to) const {
             for (std::size_t n = 0; n < nearest; ++n) to[n] = n < count ? label[n] : -1;
         }
-        bool takes(std::uint32_t away) const { return count < nearest || away < distance[nearest - 1]; }
         void insert(std::uint32_t away, std::int32_t its) {
             std::size_t n = count < nearest ? count++ : nearest - 1;
             for (; n > 0 && distance[n - 1] > away; --n) {
@@ -197,31 +207,95 @@ class LabelRing {
         }
     };
 
-    void scan(std::size_t p, const std::uint8_t* q, std::size_t count, List& list) const {
-        std::uint32_t away[page];
-        distances(page_at(p), q, column_weights_, columns_, away);
-        std::uint32_t least = away[0];
-        for (std::size_t l = 1; l < page; ++l) least = away[l] < least ? away[l] : least;
-        if (!list.takes(least)) return;
-        for (std::size_t l = 0; l < count; ++l)
-            if (list.takes(away[l])) list.insert(away[l], label_of(p * page + l));
+    // Distances of the rows of some pages. False if none is below the limit: they only grow from column to column, so
+    // many pages turn out to be too far before all columns are added up.
+    bool distances(const unsigned char* const* pages, const std::uint8_t* q, std::uint32_t limit,
+                   std::uint32_t* out) const {
+        constexpr std::size_t between_tests = 8;
+        Distances sums;
+        for (std::size_t k = 0; k < columns_;) {
+            const std::size_t end = smaller(k + between_tests, columns_);
+            for (; k + 1 < end; k += 2) sums.template add<2>(pages, k, q, column_weights_);
+            if (k < end) sums.template add<1>(pages, k++, q, column_weights_);
+            if (!sums.any_below(limit)) return false;
+        }
+        sums.copy(out);
+        return true;
     }
-    // Of the rows of a page. Two products fit into 16 bits. Plain enough for compilers to find the vector instructions.
-    static void distances(const unsigned char* rows, const std::uint8_t* q, const std::uint8_t* weights,
-                          std::size_t columns, std::uint32_t* out) {
-        std::uint32_t away[page] = {};
-        std::size_t k = 0;
-        for (; k + 1 < columns; k += 2, rows += 2 * page)
-            for (std::size_t l = 0; l < page; ++l)
-                away[l] += static_cast<std::uint16_t>(product(rows[l], q[k], weights[k]) +
-                                                      product(rows[page + l], q[k + 1], weights[k + 1]));
-        for (std::size_t l = 0; k < columns && l < page; ++l) away[l] += product(rows[l], q[k], weights[k]);
-        std::memcpy(out, away, sizeof away);
-    }
-    static POCKETKERNEL_INLINE std::uint16_t product(std::uint8_t a, std::uint8_t b, std::uint8_t weight) {
-        const auto gap = static_cast<std::int16_t>(a - b);
-        return static_cast<std::uint16_t>(static_cast<std::uint16_t>(gap < 0 ? -gap : gap) * weight);
-    }
+
+#if POCKETKERNEL_REGISTER_BYTES > 0
+    // In registers, each of which has one of four rows that follow each other. Two products fit into 16 bits.
+    static constexpr std::size_t at_once = POCKETKERNEL_REGISTER_BYTES / page;
+    struct Distances {
+        typedef std::uint8_t Bytes __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
+        typedef std::uint16_t Shorts __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
+        typedef std::uint32_t Words __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
+        typedef std::uint64_t Longs __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
+
+        Words sums[4] = {};
+
+        template <std::size_t N>
+        POCKETKERNEL_INLINE void add(const unsigned char* const* pages, std::size_t k, const std::uint8_t* q,
+                                     const std::uint8_t* weights) {
+            Shorts even{}, odd{};
+            for (std::size_t n = k; n < k + N; ++n) {
+                const Bytes rows = load(pages, n * page), same = Bytes{} + q[n];
+                const Bytes gaps = (rows > same ? rows : same) - (rows < same ? rows : same);
+                const Shorts weight = Shorts{} + weights[n];
+                even += (reinterpret_cast<Shorts>(gaps) & std::uint16_t(255)) * weight;
+                odd += (reinterpret_cast<Shorts>(gaps) >> 8) * weight;
+            }
+            sums[0] += reinterpret_cast<Words>(even) & 0xffffu;
+            sums[1] += reinterpret_cast<Words>(odd) & 0xffffu;
+            sums[2] += reinterpret_cast<Words>(even) >> 16;
+            sums[3] += reinterpret_cast<Words>(odd) >> 16;
+        }
+        POCKETKERNEL_INLINE bool any_below(std::uint32_t limit) const {
+            const auto least_of = [](Words a, Words b) POCKETKERNEL_FLAT { return a < b ? a : b; };
+            const auto below =
+                reinterpret_cast<Longs>(least_of(least_of(sums[0], sums[1]), least_of(sums[2], sums[3])) < limit);
+            std::uint64_t any = 0;
+            for (std::size_t n = 0; n < sizeof below / sizeof any; ++n) any |= below[n];
+            return any != 0;
+        }
+        void copy(std::uint32_t* out) const {
+            for (std::size_t l = 0; l < at_once * page; ++l) out[l] = sums[l % 4][l / 4];
+        }
+
+      private:
+        static POCKETKERNEL_INLINE Bytes load(const unsigned char* const* pages, std::size_t at) {
+            typedef std::uint8_t Part __attribute__((vector_size(page)));
+            Part parts[at_once];
+            for (std::size_t i = 0; i < at_once; ++i) std::memcpy(&parts[i], pages[i] + at, page);
+#if POCKETKERNEL_REGISTER_BYTES == 32
+            return __builtin_shufflevector(parts[0], parts[1], 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+                                           17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+#else
+            return parts[0];
+#endif
+        }
+    };
+#else
+    static constexpr std::size_t at_once = 1;
+    struct Distances {
+        std::uint32_t sums[page] = {};
+
+        template <std::size_t N>
+        void add(const unsigned char* const* pages, std::size_t k, const std::uint8_t* q, const std::uint8_t* weights) {
+            for (std::size_t n = k; n < k + N; ++n)
+                for (std::size_t l = 0; l < page; ++l) {
+                    const int gap = pages[0][n * page + l] - q[n];
+                    sums[l] += static_cast<std::uint32_t>((gap < 0 ? -gap : gap) * weights[n]);
+                }
+        }
+        bool any_below(std::uint32_t limit) const {
+            bool any = false;
+            for (std::uint32_t sum : sums) any = any || sum < limit;
+            return any;
+        }
+        void copy(std::uint32_t* out) const { std::memcpy(out, sums, sizeof sums); }
+    };
+#endif
 
     std::size_t columns_ = 0, functions_ = 0;
     unsigned char* end_ = nullptr;
