@@ -54,7 +54,7 @@ void follows_the_definition() {
     Mixed<K> real;
     double A[K][K] = {}, w[K];
     for (std::size_t i = 0; i < K; ++i) {
-        A[i][i] = 3.0;
+        A[i][i] = 6.0;
         w[i] = 1.0 / static_cast<double>(K);
         CHECK_EQUAL(real.mixture.weight(i), w[i]);
     }
@@ -68,7 +68,7 @@ void follows_the_definition() {
         if (t == 200) real.mixture.forget(0.02);
         for (std::size_t i = 0; i < K; ++i)
             for (std::size_t j = 0; j < K; ++j)
-                whole[i][j] = A[i][j] = keep * A[i][j] + (i == j ? (1.0 - keep) * 3.0 : 0.0) + c * u[i] * u[j];
+                whole[i][j] = A[i][j] = keep * A[i][j] + (i == j ? (1.0 - keep) * 6.0 : 0.0) + c * u[i] * u[j];
         real.update(u, c);
         eliminate(whole, u);
         for (std::size_t i = 0; i < K; ++i) {
@@ -106,8 +106,8 @@ TEST(newton_mixture_by_hand) {
     const double none[] = {0.0, 0.0};
     for (int t = 0; t < 200000; ++t) two.update(none);
     CHECK_NEAR(two.mixture.weight(0), 0.5 - 2.0 / 7.0, 1e-15);
-    CHECK_NEAR(two.state[2], 3.0, 1e-9);
-    CHECK_NEAR(two.state[4], 3.0, 1e-9);
+    CHECK_NEAR(two.state[2], 6.0, 1e-9);
+    CHECK_NEAR(two.state[4], 6.0, 1e-9);
 }
 
 TEST(newton_mixture_begins_evenly) {
@@ -157,9 +157,9 @@ TEST(newton_mixture_impossible_states) {
             CHECK(!mixed.mixture.valid());
         }
     Mixed<3> mixed;
-    mixed.state[3] = 1.0;  // less than half the ridge
+    mixed.state[3] = 2.0;  // less than half the ridge
     CHECK(!mixed.mixture.valid());
-    mixed.state[3] = 3.0;
+    mixed.state[3] = 6.0;
     CHECK(mixed.mixture.valid());
     mixed.state[4] = 4.0;  // beside a diagonal of 3: no such matrix has a Cholesky factor
     CHECK(!mixed.mixture.valid());

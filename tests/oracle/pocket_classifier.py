@@ -11,7 +11,7 @@ import numpy as np
 
 from oracle.parts import Rng
 
-KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 3.0, 65535
+KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 6.0, 65535
 
 
 class Fern:
@@ -341,7 +341,8 @@ class PocketClassifier:
         steps = np.zeros((self.K, self.R))
         for i in range(self.K):
             self.loss[i] += (self.lesson(s[i], y)[0] - self.loss[i]) / min(self.rounds, 1000)
-            g = self.lesson(0.7 * s[i] + 0.3 * F, y)[1]
+            share = 0.3 if self.R == 1 else 0.75
+            g = self.lesson((1 - share) * s[i] + share * F, y)[1]
             whole = self.squares[i] + c**2 * g @ g
             if i == 0:
                 self.a -= 0.1 * c * np.outer(g, z / np.sqrt(self.a_squares + c**2 * (g @ g) * z**2))

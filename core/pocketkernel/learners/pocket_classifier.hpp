@@ -7,7 +7,7 @@
 //          that asks the nearest of the last rows (LabelRing); tables along the axes (Ferns); and one that knows only
 //          the last labels (LabelLags)
 //   F      sum_i w_i s_i, mixed by NewtonMixture
-//   l      logistic loss; g_i is its slope at 0.7 s_i + 0.3 F, so that experts also mend what the mixture gets wrong
+//   l      logistic loss; g_i is its slope between s_i and F, so that experts also mend what the mixture gets wrong
 //
 // Experts take AdaGrad steps: the linear one with a rate for every column, widths and ferns with one rate for all their
 // features, whose squares sum to the same in every row. Widths, ring and ferns share one block: widths at the front,
@@ -38,8 +38,7 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision =
-        4;  // 3 had a ring of a fixed size for more than two classes, and no ferns
+    static constexpr std::uint32_t revision = 5;  // 4 took slopes nearer to the experts' own scores
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -253,7 +252,7 @@ class PocketClassifier : public Learner<T> {
     using Learner<T>::config_;
     using Learner<T>::work_;
 
-    static constexpr double rate_of_linear = 0.1, most = 8.0, share_of_mixture = 0.3;
+    static constexpr double rate_of_linear = 0.1, most = 8.0;
     static constexpr std::uint64_t memory_of_loss = 1000, first_review = 100, longest_pause = 4096;
     static constexpr std::size_t sparse_from = 64;
     static constexpr double beyond_all = 1e12;
@@ -422,7 +421,7 @@ class PocketClassifier : public Learner<T> {
             ledger().charge(i, weight * own);
             experts_[i].loss += (own - experts_[i].loss) / recent;
             for (std::size_t r = 0; r < R_; ++r)
-                blend()[r] = (1.0 - share_of_mixture) * s[r] + share_of_mixture * f()[r];
+                blend()[r] = (1.0 - share_of_mixture()) * s[r] + share_of_mixture() * f()[r];
             lesson(blend(), y, g);
             double square = 0.0;
             for (std::size_t r = 0; r < R_; ++r) square += g[r] * g[r];
@@ -443,6 +442,9 @@ class PocketClassifier : public Learner<T> {
         else
             pool_.step(scratch_);
     }
+
+    // Where slopes are taken. Of many classes a single expert tells few well, and does more by mending the mixture.
+    double share_of_mixture() const { return R_ == 1 ? 0.3 : 0.75; }
 
     // A step changes a score in proportion to the root of the number of features, up to 2048 of them; more of them make
     // a function finer, not rasher. Of many classes most slopes are small, and each function has few rows of its own.
