@@ -95,17 +95,17 @@ TEST(newton_mixture_by_hand) {
     Mixed<1> one;
     const double u = -1.0;
     one.update(&u);
-    CHECK_NEAR(one.mixture.weight(0), 1.25, 1e-15);
-    // Two, of which only one has a gradient: 3 + 4 on its diagonal.
+    CHECK_NEAR(one.mixture.weight(0), 1.0 + 1.0 / 7.0, 1e-15);
+    // Two, of which only one has a gradient: 6 + 4 on its diagonal.
     Mixed<2> two;
     const double first[] = {2.0, 0.0};
     two.update(first);
-    CHECK_NEAR(two.mixture.weight(0), 0.5 - 2.0 / 7.0, 1e-15);
+    CHECK_NEAR(two.mixture.weight(0), 0.5 - 2.0 / 10.0, 1e-15);
     CHECK_EQUAL(two.mixture.weight(1), 0.5);
     // No gradient, no step; and a ridge that stays.
     const double none[] = {0.0, 0.0};
     for (int t = 0; t < 200000; ++t) two.update(none);
-    CHECK_NEAR(two.mixture.weight(0), 0.5 - 2.0 / 7.0, 1e-15);
+    CHECK_NEAR(two.mixture.weight(0), 0.5 - 2.0 / 10.0, 1e-15);
     CHECK_NEAR(two.state[2], 6.0, 1e-9);
     CHECK_NEAR(two.state[4], 6.0, 1e-9);
 }
@@ -161,7 +161,7 @@ TEST(newton_mixture_impossible_states) {
     CHECK(!mixed.mixture.valid());
     mixed.state[3] = 6.0;
     CHECK(mixed.mixture.valid());
-    mixed.state[4] = 4.0;  // beside a diagonal of 3: no such matrix has a Cholesky factor
+    mixed.state[4] = 8.0;  // beside a diagonal of 6: no such matrix has a Cholesky factor
     CHECK(!mixed.mixture.valid());
     mixed.state[4] = 0.0;
     mixed.state[0] = 1e13;  // finite, but no sum of steps
