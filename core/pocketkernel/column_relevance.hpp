@@ -57,10 +57,22 @@ class ColumnRelevance {
             rho.store(rho_ + k);
             total += rho;
         }
-        const P mean(static_cast<T>(sum(total) / static_cast<double>(columns_)));
-        for (std::size_t k = 0; k < columns_; k += lanes_of<T>)
-            larger(P(T(least)), smaller(P::load(rho_ + k) - mean, P(T(greatest)))).store(rho_ + k);
-        for (std::size_t k = columns_; k < padded<T>(columns_); ++k) rho_[k] = T(0);
+        centre(sum(total));
+    }
+    // The same where the slopes are 0 but in some columns: without forgetting, and to be followed by `centre` before
+    // the next refresh, so that it costs nothing in all the others.
+    void step(const std::int32_t* columns, const T* slopes, std::size_t count) {
+        for (std::size_t n = 0; n < count; ++n) {
+            const auto k = static_cast<std::size_t>(columns[n]);
+            const T G = larger(T(-1e6), smaller(slopes[n], T(1e6)));
+            squares_[k] += G * G;
+            rho_[k] = larger(T(least), smaller(rho_[k] - T(0.1) * G / std::sqrt(squares_[k]), T(greatest)));
+        }
+    }
+    void centre() {
+        Pack<T> total(T(0));
+        for (std::size_t k = 0; k < columns_; k += lanes_of<T>) total += Pack<T>::load(rho_ + k);
+        centre(sum(total));
     }
     void refresh() {
         for (std::size_t k = 0; k < columns_; k += lanes_of<T>)
@@ -81,6 +93,14 @@ class ColumnRelevance {
 
   private:
     static constexpr double least = -5.0, greatest = 3.0;
+
+    void centre(double total) {
+        using P = Pack<T>;
+        const P mean(static_cast<T>(total / static_cast<double>(columns_)));
+        for (std::size_t k = 0; k < columns_; k += lanes_of<T>)
+            larger(P(T(least)), smaller(P::load(rho_ + k) - mean, P(T(greatest)))).store(rho_ + k);
+        for (std::size_t k = columns_; k < padded<T>(columns_); ++k) rho_[k] = T(0);
+    }
 
     std::size_t columns_ = 0;
     Pace pace_{};

@@ -61,21 +61,22 @@ class ColumnScale {
     }
 
     // The z of a row, in the scratch's dense row. If few columns are not 0, the query lists them, with what each adds
-    // to the z of a row of zeros. Each of the caller's numbers is read once.
+    // to the z of a row of zeros; then the dense row is made only if it is needed as well, at the cost of a dense one.
+    // Each of the caller's numbers is read once.
     template <class U>
-    Query<T> read(const Row<U>& row, QueryScratch<T>& scratch) const {
-        return parts::sparse_rows && zero_ ? for_each_batch(row, scratch, [](const Batch&) {})
+    Query<T> read(const Row<U>& row, QueryScratch<T>& scratch, bool needs_dense = true) const {
+        return parts::sparse_rows && zero_ ? for_each_batch(row, scratch, needs_dense, [](const Batch&) {})
                                            : for_each_tile(row, scratch, [](std::size_t, const double*) {});
     }
     // The same, and takes the row into the running figures. It is row number `rounds`, from 1 on.
     template <class U>
-    Query<T> learn(const Row<U>& row, QueryScratch<T>& scratch, std::uint64_t rounds) {
+    Query<T> learn(const Row<U>& row, QueryScratch<T>& scratch, std::uint64_t rounds, bool needs_dense = true) {
         const auto now = static_cast<std::uint32_t>(rounds);
         if (!parts::sparse_rows || !zero_)
             return for_each_tile(row, scratch, [&](std::size_t begin, const double* x) {
                 if (observe(cells_at(begin), x)) restart_some(begin, x);
             });
-        return for_each_batch(row, scratch, [&](const Batch& batch) { observe(batch, now); });
+        return for_each_batch(row, scratch, needs_dense, [&](const Batch& batch) { observe(batch, now); });
     }
 
     // Scratch, for a learner that asks which columns have started.
@@ -107,15 +108,19 @@ class ColumnScale {
     void observe_square(const T* z, std::uint64_t rounds) {
         Pack<T> squares(T(0));
         for (std::size_t k = 0; k < columns_; k += lanes_of<T>) squares += Pack<T>::load(z + k) * Pack<T>::load(z + k);
+        observe_square(sum(squares), rounds);
+    }
+    void observe_square(double square, std::uint64_t rounds) {
         const double before = pace_->running_square;
-        const double now = before + (smaller(sum(squares), 16.0 * before) - before) /
+        const double now = before + (smaller(square, 16.0 * before) - before) /
                                         smaller(static_cast<double>(rounds) + head_start, window);
         pace_->running_square = larger(now, least_square);
     }
 
+    bool is_due(std::uint64_t rounds) const { return rounds >= pace_->next; }
     // Whether it was time to refresh; then z may be another one from now on.
     bool refresh(std::uint64_t rounds) {
-        if (rounds < pace_->next) return false;
+        if (!is_due(rounds)) return false;
         pace_->next = rounds + 1 + static_cast<std::uint64_t>(smaller(static_cast<double>(rounds), window)) / 16;
         pace_->square = pace_->running_square;
         for (std::size_t k = 0; parts::sparse_rows && zero_ && k < columns_; ++k) {
@@ -124,12 +129,15 @@ class ColumnScale {
         }
         return true;
     }
-    // Between refreshes: calls f(k, change of zero_k) for columns whose z has moved by more than a quarter.
+    // Between refreshes: calls f(k, change of zero_k) for columns whose z has moved by more than a quarter. They are
+    // among those of the row that was learned, as it was read.
     template <class F>
-    void refresh_moved(F&& f) {
+    void refresh_moved(const Query<T>& row, F&& f) {
         if (!parts::sparse_rows || !moved_) return;
         moved_ = false;
-        for (std::size_t k = 0; k < columns_; ++k) {
+        const std::size_t count = row.sparse ? row.nonzeros : columns_;
+        for (std::size_t n = 0; n < count; ++n) {
+            const std::size_t k = row.sparse ? static_cast<std::size_t>(row.columns[n]) : n;
             if (!has_moved(k)) continue;
             const T before = zero_[k];
             refresh_column(k);
@@ -220,11 +228,11 @@ class ColumnScale {
 
     // The same where rows may be sparse: through the values that are not 0 alone, which are listed if they are few.
     template <class U, class F>
-    Query<T> for_each_batch(const Row<U>& row, QueryScratch<T>& scratch, F&& f) const {
+    Query<T> for_each_batch(const Row<U>& row, QueryScratch<T>& scratch, bool needs_dense, F&& f) const {
         Query<T> q;
-        T* z = scratch.row();
+        T* z = needs_dense || !row.columns || row.nonzeros > scratch.capacity() ? scratch.row() : nullptr;
         std::size_t nonzeros = 0;
-        std::memcpy(z, zero_, columns_ * sizeof(T));
+        if (z) std::memcpy(z, zero_, columns_ * sizeof(T));
         Batch batch;
         const auto finish = [&] {
             alignas(pack_bytes) double centre[lanes_of<T>] = {};
@@ -237,10 +245,10 @@ class ColumnScale {
             scaled(batch.x, centre, spread).store(of_batch);
             for (std::size_t l = 0; l < batch.size; ++l, ++nonzeros) {
                 const std::size_t k = batch.column[l];
-                z[k] = of_batch[l];
+                if (z) z[k] = of_batch[l];
                 if (nonzeros >= scratch.capacity()) continue;
                 scratch.columns()[nonzeros] = static_cast<std::int32_t>(k);
-                scratch.values()[nonzeros] = z[k] - zero_[k];
+                scratch.values()[nonzeros] = of_batch[l] - zero_[k];
             }
             f(batch);
             batch.size = 0;

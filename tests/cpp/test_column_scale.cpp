@@ -36,7 +36,7 @@ struct Scaled {
     Query<T> learn(const Row<U>& x) {
         const Query<T> z = scale.learn(x, query, rounds + 1);
         scale.observe_square(z.dense, ++rounds);
-        if (!scale.refresh(rounds)) scale.refresh_moved([](std::size_t, T) {});
+        if (!scale.refresh(rounds)) scale.refresh_moved(z, [](std::size_t, T) {});
         return z;
     }
     template <class U>
@@ -307,11 +307,11 @@ TEST(column_scale_refreshes_in_time) {
     for (std::uint64_t t = 1; t <= 200000; ++t) {
         const double x = static_cast<double>(t % 7) + (t > 100000 ? 1000.0 : 0.0), probe = 2.0;
         const double before = *scaled.z(&probe);
-        (void)scaled.scale.learn(Row<double>{&x, nullptr, 0}, scaled.query, t);
+        const Query<double> learned = scaled.scale.learn(Row<double>{&x, nullptr, 0}, scaled.query, t);
         CHECK_EQUAL(*scaled.z(&probe), before);
         const bool due = t == next;
         if (scaled.scale.refresh(t) != due) CHECK(!"refreshed in time");
-        scaled.scale.refresh_moved([&](std::size_t k, double) { moves += k == 0 && t > 100000; });
+        scaled.scale.refresh_moved(learned, [&](std::size_t k, double) { moves += k == 0 && t > 100000; });
         if (!due) continue;
         ++refreshes;
         next = t + 1 + (t < 65535 ? t : 65535) / 16;

@@ -73,6 +73,8 @@ class PocketClassifier:
         self.zeros = np.zeros(d, dtype=int)  # rows of 0 that wide rows have not taken in yet
         self.stands_still = d >= 64  # between refreshes, what z is made with
         self.running_square = self.square = float(d)
+        # Where most rows are sparse, the linear expert counts from the z of a row of zeros.
+        self.crowded, self.from_zero = 0.0, False
         self.next_refresh, self.next_review = 1, 100
         # experts
         self.a, self.bias, self.a_squares = np.zeros((R, d)), np.zeros(R), np.ones(d)
@@ -125,6 +127,17 @@ class PocketClassifier:
         P = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
         return -math.log(P[y]), P - np.eye(self.R)[y]
 
+    def zero(self):
+        """z of a row of zeros."""
+        return 2 * np.arcsinh(-self.centre / np.where(self.spread > 0, self.spread, np.inf) / 2)
+
+    def origin(self):
+        """Where the linear expert counts from."""
+        return self.zero() if self.from_zero else np.zeros(self.d)
+
+    def is_sparse(self, x):
+        return self.stands_still and np.count_nonzero(x) <= len(x) // 4
+
     def waves(self, z):
         angles = self.W @ z / (self.widths[self.owner] * math.sqrt(self.square))
         return np.stack([np.cos(angles), np.sin(angles), np.cos(2 * angles), np.sin(2 * angles)], axis=1)
@@ -154,7 +167,7 @@ class PocketClassifier:
     def experts(self, z, waves):
         """s[i, r], within +-8."""
         s = np.zeros((self.K, self.R))
-        s[0] = self.a @ z + self.bias
+        s[0] = self.a @ (z - self.origin()) + self.bias
         terms = self.theta * waves[:, None]
         np.add.at(s, self.owner, terms[:, :, :2].sum(axis=2))
         np.add.at(s, self.owner + 1, terms[:, :, 2:].sum(axis=2))
@@ -345,8 +358,9 @@ class PocketClassifier:
             g = self.lesson((1 - share) * s[i] + share * F, y)[1]
             whole = self.squares[i] + c**2 * g @ g
             if i == 0:
-                self.a -= 0.1 * c * np.outer(g, z / np.sqrt(self.a_squares + c**2 * (g @ g) * z**2))
-                self.a_squares = self.a_squares + c * (g @ g) * z**2
+                seen = z - self.origin()
+                self.a -= 0.1 * c * np.outer(g, seen / np.sqrt(self.a_squares + c**2 * (g @ g) * seen**2))
+                self.a_squares = self.a_squares + c * (g @ g) * seen**2
                 self.bias -= 0.1 * c * g / math.sqrt(whole)
             elif self.lag and i == self.K - 1:
                 G = self.lags @ g
@@ -376,12 +390,15 @@ class PocketClassifier:
         by_angle = self.w[self.owner] * (own @ slope) + 2 * self.w[self.owner + 1] * (lent @ slope)
         by_angle /= self.widths[self.owner] * math.sqrt(self.square)
         G = by_angle @ self.W * z
-        if self.stands_still and np.count_nonzero(x) <= len(x) // 4:
+        self.weighings += 1
+        if self.is_sparse(x):
             G[x == 0] = 0
+            self.rho_squares = self.rho_squares + G**2
+            self.rho = np.clip(self.rho - 0.1 * G / np.sqrt(self.rho_squares), -5, 3)
+            return
         self.rho_squares = 0.9999 * self.rho_squares + 0.0001 + G**2
         self.rho -= 0.1 * G / np.sqrt(self.rho_squares)
         self.rho = np.clip(self.rho - self.rho.mean(), -5, 3)
-        self.weighings += 1
 
     def watch(self, F, y, c, loss):
         if self.R == 1:
@@ -413,7 +430,10 @@ class PocketClassifier:
         for name in names:
             setattr(self, name, np.where(left, before[name], getattr(self, name)))
         self.observe_square(z)
+        self.crowded += (1 - self.is_sparse(x) - self.crowded) / min(self.rounds, 1000)
+        self.bias -= self.a @ self.origin()
         self.refresh()
+        self.bias += self.a @ self.origin()
 
     def make_up(self, columns):
         """Take in the zeros of some columns: one by one while they are unusual, then all at once."""
@@ -484,6 +504,9 @@ class PocketClassifier:
             self.make_up(range(len(self.zeros)))
             self.next_refresh = self.rounds + 1 + min(self.rounds, WINDOW) // 16
             self.square = self.running_square
+            if self.stands_still:
+                self.rho = np.clip(self.rho - self.rho.mean(), -5, 3)
+                self.from_zero = self.crowded < 0.5
             self.factors = np.exp(self.rho)
             moved = np.ones_like(moved)
         if not self.stands_still:

@@ -38,7 +38,7 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision = 5;  // 4 took slopes nearer to the experts' own scores
+    static constexpr std::uint32_t revision = 5;  // 4 had no linear expert on sparse rows that counts from 0
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -120,7 +120,7 @@ class PocketClassifier : public Learner<T> {
     template <class U>
     void score(const Row<U>& row, Workspace<T>& work, double* F) const {
         if (has_block()) ferns_.read(row, raw(work));
-        (void)evaluate(scale_.read(row, work.query), work, false);
+        (void)evaluate(scale_.read(row, work.query, needs_dense()), work, false);
         mix(work, F);
         answer(F);
     }
@@ -136,7 +136,7 @@ class PocketClassifier : public Learner<T> {
         }
         const std::uint64_t rounds = common_->tally.rounds + 1;
         if (has_block()) ferns_.read(row, raw(work_));
-        const Query<T> z = scale_.learn(row, work_.query, rounds);
+        const Query<T> z = scale_.learn(row, work_.query, rounds, needs_dense());
         const Found found = evaluate(z, work_, true);
         mix(work_, F);
         for (std::size_t r = 0; r < R_; ++r) f()[r] = F[r];
@@ -150,7 +150,7 @@ class PocketClassifier : public Learner<T> {
         const double times = course_->weights.times(weight, rounds);
         const bool weigh = widths_ > 0 && weighs_columns(rounds);
         if (has_block()) gather_evidence(target, found, mistake, loss, rounds, weigh);
-        teach_experts(target, found, weight, times, rounds, weigh);
+        teach_experts(z, target, found, weight, times, rounds, weigh);
         teach_mixture(times);
         if (has_lags()) lags_.push(target);
         if (has_block()) {
@@ -158,14 +158,16 @@ class PocketClassifier : public Learner<T> {
             ferns_.grow(ferns_at(), raw(work_), common_->rng, rounds == 1);
         }
         watch(target, times, loss, rounds);
-        scale_.observe_square(work_.query.row(), rounds);
+        lists(z) ? scale_.observe_square(square_of(z), rounds) : scale_.observe_square(work_.query.row(), rounds);
         if (weigh) weigh_columns(z, times);
-        if (scale_.refresh(rounds)) {
+        course_->crowded += ((z.sparse ? 0.0 : 1.0) - course_->crowded) / recent_rows(rounds);
+        if (scale_.is_due(rounds)) {
+            move_origin(-1.0);
+            scale_.refresh(rounds);
             refresh();
+            move_origin(1.0);
         } else {
-            scale_.refresh_moved([&](std::size_t k, T change) {
-                pool_.refresh_column(k, widths_ > 0 ? change * relevance_.factors()[k] : change);
-            });
+            scale_.refresh_moved(z, [&](std::size_t k, T change) { refresh_column(k, change); });
         }
         if (has_block())
             scale_.for_each_started([&](std::size_t k, double mean) { ferns_.restart(ferns_at(), k, mean); });
@@ -231,7 +233,10 @@ class PocketClassifier : public Learner<T> {
                     course_->events.valid(common_->tally.rounds) && (!has_block() || block_valid()) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
-                    within(course_->surprise, 0.0, 100.0) && course_->weights.valid() && course_->turned <= (R_ == 1);
+                    within(course_->surprise, 0.0, 100.0) && within(course_->crowded, 0.0, 1.0) &&
+                    within(course_->zero_square, 0.0, beyond_all * beyond_all) &&
+                    course_->from_zero <= (scale_.zero() != nullptr) && course_->weights.valid() &&
+                    course_->turned <= (R_ == 1);
         for (std::size_t r = 0; r < R_; ++r) {
             good = good && within(bias_[r], -beyond_all, beyond_all);
             for (std::size_t k = 0; k < config_.features; ++k)
@@ -266,13 +271,16 @@ class PocketClassifier : public Learner<T> {
 
     struct Course {
         typename ColumnScale<T>::Pace pace;
+        double crowded;           // share of the last rows in which more than a quarter of the columns are not 0
+        double zero_square;       // |z'|^2 of a row of zeros, if `from_zero`
+        std::uint64_t from_zero;  // 1 if the linear expert counts from the z of a row of zeros, see `lists`
         RelativeWeights weights;
         double reversal, surprise;  // evidence that the stream has changed, see `watch`
         std::uint64_t next_review;
         std::uint64_t turned;  // 1 if the two classes have changed places
         EventLog events;
     };
-    static_assert(part_of_state<Expert, 32> && part_of_state<Course, 128>);
+    static_assert(part_of_state<Expert, 32> && part_of_state<Course, 152>);
 
     // What the shares of the block follow: running means over `memory_of_loss` rows or so.
     struct Block {
@@ -327,6 +335,15 @@ class PocketClassifier : public Learner<T> {
     double* spare() { return blend() + R_; }
     double* u() { return spare() + R_; }
 
+    // Where most rows are sparse the linear expert sees z less the z of a row of zeros, which is 0 in every column
+    // where x is: its steps, the scale of rows and the relevance then cost as much as a row has values that are not 0.
+    // Where most are not, z itself is the better coordinate, as its mean is 0. The bias makes up for the difference.
+    bool lists(const Query<T>& z) const { return parts::sparse_rows && z.sparse && course_->from_zero; }
+    bool needs_dense() const { return has_block() || !course_->from_zero; }
+    static double recent_rows(std::uint64_t rounds) {
+        return static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
+    }
+
     T* squares() { return linear_.of(R_); }
     const T* squares() const { return linear_.of(R_); }
 
@@ -345,15 +362,10 @@ class PocketClassifier : public Learner<T> {
             for (std::size_t r = 0; r < R_; ++r) s[R_ + r] = clipped(s[R_ + r]);
         }
         for (std::size_t r = 0; has_lags() && r < R_; ++r) work.values[(K_ - 1) * R_ + r] = clipped(lags_.score(r));
-        for (std::size_t r = 0; r < R_; ++r) {
-            Pack<T> product(T(0));
-            for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile)
-                product += linear_.pack(r, tile) * Pack<T>::load(z.dense + tile * lanes_of<T>);
-            work.values[r] = clipped(sum(product) + bias_[r]);
-        }
+        for (std::size_t r = 0; r < R_; ++r) work.values[r] = clipped(linear_score(z, r));
         for (std::size_t n = R_; n < (1 + widths_) * R_; ++n) work.values[n] = 0.0;
         if (widths_ > 0) {
-            relevance_.apply(z.dense, work.query.row());
+            if (!lists(z)) relevance_.apply(z.dense, work.query.row());
             for (std::size_t n = 0; n < z.nonzeros; ++n)
                 work.query.values()[n] *= relevance_.factors()[work.query.columns()[n]];
             if (R_ == 1) {
@@ -370,6 +382,27 @@ class PocketClassifier : public Learner<T> {
         }
         for (std::size_t n = R_; n < (1 + widths_) * R_; ++n) work.values[n] = clipped(work.values[n]);
         return found;
+    }
+    double linear_score(const Query<T>& z, std::size_t r) const {
+        const T* a = linear_.of(r);
+        if (lists(z)) {
+            double total = 0.0;
+            for (std::size_t n = 0; n < z.nonzeros; ++n)
+                total += static_cast<double>(a[z.columns[n]]) * static_cast<double>(z.values[n]);
+            return total + bias_[r];
+        }
+        Pack<T> product(T(0));
+        for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile)
+            product += linear_.pack(r, tile) * from_origin(Pack<T>::load(z.dense + tile * lanes_of<T>), tile);
+        return sum(product) + bias_[r];
+    }
+    // A tile of z as the linear expert sees it.
+    POCKETKERNEL_INLINE Pack<T> from_origin(const Pack<T>& z, std::size_t tile) const {
+        if (!parts::sparse_rows || !course_->from_zero) return z;
+        alignas(pack_bytes) T zero[lanes_of<T>] = {};
+        const std::size_t begin = tile * lanes_of<T>;
+        std::memcpy(zero, scale_.zero() + begin, smaller(config_.features - begin, lanes_of<T>) * sizeof(T));
+        return z - Pack<T>::load(zero);
     }
     const double* scores_of(std::size_t i) const { return work_.values + i * R_; }
 
@@ -411,9 +444,9 @@ class PocketClassifier : public Learner<T> {
 
     // A step allows for the row's whole slope, so that none is longer than a row's of weight 1 could be; what stays in
     // the accumulators is as if the row had come that many times.
-    void teach_experts(std::size_t y, const Found& found, double weight, double times, std::uint64_t rounds,
-                       bool weigh) {
-        const double recent = static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
+    void teach_experts(const Query<T>& z, std::size_t y, const Found& found, double weight, double times,
+                       std::uint64_t rounds, bool weigh) {
+        const double recent = recent_rows(rounds);
         for (std::size_t i = 0; i < K_; ++i) {
             const double* s = scores_of(i);
             double* g = slopes_of(i);
@@ -430,7 +463,7 @@ class PocketClassifier : public Learner<T> {
             if (is_ring(i)) ring_.step(found, g, times);
             if (is_lags(i)) lags_.step(g, times);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= times;
-            if (i == 0) step_linear(g, times * times * square, times * square, whole);
+            if (i == 0) step_linear(z, g, times * times * square, times * square, whole);
             const double step = (is_ferns(i) ? step_of_ferns() : step_of_waves(frequencies(i))) / std::sqrt(whole);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= step;
             if (is_ferns(i)) ferns_.step(ferns_at(), leaves_, g);
@@ -458,13 +491,30 @@ class PocketClassifier : public Learner<T> {
         return ferns_.room() > 0 ? (R_ == 1 ? 1.0 : 2.0) / std::sqrt(static_cast<double>(ferns_.room())) : 0.0;
     }
 
-    void step_linear(const double* g, double square, double kept, double whole) {
+    void step_linear(const Query<T>& z, const double* g, double square, double kept, double whole) {
+        if (lists(z))
+            for (std::size_t n = 0; n < z.nonzeros; ++n)
+                step_column(z, n, g, static_cast<T>(square), static_cast<T>(kept));
+        else
+            step_columns(g, static_cast<T>(square), static_cast<T>(kept));
+        for (std::size_t r = 0; r < R_; ++r) bias_[r] -= rate_of_linear * g[r] / std::sqrt(whole);
+    }
+    void step_column(const Query<T>& z, std::size_t n, const double* g, T square, T kept) {
+        const auto k = static_cast<std::size_t>(z.columns[n]);
+        const T x = widths_ > 0 ? z.values[n] / relevance_.factors()[k] : z.values[n];  // what stands there is weighed
+        const T before = squares()[k], total = before + square * (x * x);
+        squares()[k] = before + kept * (x * x);
+        const T step = static_cast<T>(rate_of_linear) * x / std::sqrt(larger(total, T(1)));
+        for (std::size_t r = 0; r < R_; ++r) linear_.of(r)[k] -= step * static_cast<T>(g[r]);
+    }
+    void step_columns(const double* g, T square, T kept) {
         const T* z = work_.query.row();
-        const Pack<T> more(static_cast<T>(square)), stays(static_cast<T>(kept));
+        const Pack<T> more(square), stays(kept);
         for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile) {
             Pack<T> x = Pack<T>::load(z + tile * lanes_of<T>);
             if (widths_ > 0)
                 x = x / Pack<T>::load(relevance_.factors() + tile * lanes_of<T>);  // what stands there is z'
+            x = from_origin(x, tile);
             const Pack<T> before = linear_.pack(R_, tile);
             const Pack<T> total = before + more * (x * x);
             (before + stays * (x * x)).store(squares() + tile * lanes_of<T>);
@@ -474,7 +524,6 @@ class PocketClassifier : public Learner<T> {
                 (linear_.pack(r, tile) - step * Pack<T>(static_cast<T>(g[r])))
                     .store(linear_.of(r) + tile * lanes_of<T>);
         }
-        for (std::size_t r = 0; r < R_; ++r) bias_[r] -= rate_of_linear * g[r] / std::sqrt(whole);
     }
 
     // One row in four, by the fractional part of rounds times the golden section: evenly, but in step with no period
@@ -498,10 +547,9 @@ class PocketClassifier : public Learner<T> {
         for (std::size_t n = 0; n < z.nonzeros; ++n) {
             const auto k = static_cast<std::size_t>(z.columns[n]);
             pool_.template slopes<1>(k, slopes);
-            values[n] = row[k] * (counted * slopes[0]);
+            values[n] = (zero_at(k) + values[n]) * (counted * slopes[0]);
         }
-        for (std::size_t k = 0; z.sparse && k < d; ++k) row[k] = T(0);
-        for (std::size_t n = 0; n < z.nonzeros; ++n) row[z.columns[n]] = values[n];
+        if (z.sparse) return relevance_.step(z.columns, values, z.nonzeros);
         relevance_.step(row);
         if (config_.features < sparse_from) relevance_.refresh();
     }
@@ -552,9 +600,16 @@ class PocketClassifier : public Learner<T> {
 
     // The scale has been measured anew. Where rows may be sparse, so is all that is kept of a row of zeros.
     void refresh() {
-        if (scale_.zero() && widths_ > 0) {
-            relevance_.refresh();
-            refresh_zero();
+        if (scale_.zero()) {
+            if (widths_ > 0) {
+                relevance_.centre();
+                relevance_.refresh();
+                refresh_zero();
+            }
+            course_->from_zero = parts::sparse_rows && course_->crowded < 0.5;
+            course_->zero_square = 0.0;
+            for (std::size_t k = 0; course_->from_zero && k < config_.features; ++k)
+                course_->zero_square += static_cast<double>(zero_at(k)) * static_cast<double>(zero_at(k));
         }
         measure();
     }
@@ -563,6 +618,35 @@ class PocketClassifier : public Learner<T> {
         for (std::size_t k = 0; k < config_.features; ++k) work_.query.row()[k] = scale_.zero()[k];
         relevance_.apply(work_.query.row(), work_.query.row());
         pool_.refresh(work_.query.row());
+    }
+    // The same for one column.
+    void refresh_column(std::size_t k, T change) {
+        const T weighed = widths_ > 0 ? change * relevance_.factors()[k] : change;
+        pool_.refresh_column(k, weighed);
+        if (!course_->from_zero) return;
+        const auto now = static_cast<double>(zero_at(k)), before = now - static_cast<double>(weighed);
+        course_->zero_square = larger(course_->zero_square + (now * now - before * before), 0.0);
+        for (std::size_t r = 0; r < R_; ++r)
+            bias_[r] += static_cast<double>(linear_.of(r)[k]) * static_cast<double>(change);
+    }
+    // The bias takes over what the linear expert makes of a row of zeros (sign -1), or hands it back (1).
+    void move_origin(double sign) {
+        for (std::size_t r = 0; course_->from_zero && r < R_; ++r)
+            for (std::size_t k = 0; k < config_.features; ++k)
+                bias_[r] += sign * (static_cast<double>(linear_.of(r)[k]) * static_cast<double>(scale_.zero()[k]));
+    }
+    // z'_k of a row of zeros.
+    T zero_at(std::size_t k) const {
+        return widths_ > 0 ? scale_.zero()[k] * relevance_.factors()[k] : scale_.zero()[k];
+    }
+    // |z'|^2 of a row that lists what it adds to a row of zeros.
+    double square_of(const Query<T>& z) const {
+        double square = course_->zero_square;
+        for (std::size_t n = 0; n < z.nonzeros; ++n) {
+            const auto more = static_cast<double>(z.values[n]);
+            square += more * (more + 2.0 * static_cast<double>(zero_at(static_cast<std::size_t>(z.columns[n]))));
+        }
+        return larger(square, 0.0);
     }
     void measure() {
         for (std::size_t i = 0; i < K_; ++i) experts_[i].inverse_width = inverse_width(i);
@@ -623,7 +707,7 @@ class PocketClassifier : public Learner<T> {
     void gather_evidence(std::size_t y, const Found& found, bool mistake, double loss, std::uint64_t rounds,
                          bool one_in_four) {
         Block& b = *block_;
-        const double recent = static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
+        const double recent = recent_rows(rounds);
         const auto label = static_cast<std::int32_t>(y);
         b.loss += (loss - b.loss) / recent;
         b.mistakes += ((mistake ? 1.0 : 0.0) - b.mistakes) / recent;

@@ -135,7 +135,8 @@ class PocketRegressor : public Learner<T> {
             return tell_linear(linear);
         }
         const std::uint64_t rounds = common_->tally.rounds + 1;
-        evaluate(scale_.learn(row, work_.query, rounds), work_, true);
+        const Query<T> z = scale_.learn(row, work_.query, rounds);
+        evaluate(z, work_, true);
         mix(work_, F);
         for (std::size_t r = 0; r < m_; ++r) f()[r] = F[r];
         answer(F);
@@ -153,7 +154,7 @@ class PocketRegressor : public Learner<T> {
             pool_.refresh(scale_.zero());
             measure();
         } else {
-            scale_.refresh_moved([&](std::size_t k, T change) { pool_.refresh_column(k, change); });
+            scale_.refresh_moved(z, [&](std::size_t k, T change) { pool_.refresh_column(k, change); });
         }
         if (owners() > 1 && rounds >= course_->next_review) review(rounds);
     }
