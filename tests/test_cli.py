@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import cli_files
-from pocketkernel import cli
+from pocketkernel import MOMDS, PocketClassifier, cli
 from pocketkernel.cli import main
 
 
@@ -151,3 +151,18 @@ def test_python_dash_m():
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "pocketkernel: nowhere does not exist.\n"
+
+
+def test_plan_tells_what_a_memory_buys(capsys):
+    assert main(["plan", "14", "--memory", "64KiB"]) == 0
+    assert capsys.readouterr().out == repr(PocketClassifier.plan(14, memory="64KiB")) + "\n"
+    assert main(["plan", "14", "--classes", "5", "--set", "lag=false", "--json"]) == 0
+    found, plan = json.loads(capsys.readouterr().out), PocketClassifier.plan(14, n_classes=5, lag=False)
+    assert (found["nbytes"], found["headroom"]) == (plan.nbytes, plan.headroom)
+    assert [tuple(expert) for expert in found["experts"]] == list(plan.experts)
+    assert main(["plan", "3", "--learner", "m-omd-s", "--budget", "100"]) == 0
+    assert capsys.readouterr().out == repr(MOMDS.plan(3, budget=100)) + "\n"
+    assert main(["plan", "3", "--regression"]) == 0
+    assert capsys.readouterr().out.startswith("PocketRegressor")
+    assert main(["plan", "14", "--memory", "1KiB"]) == 2
+    assert "needs at least" in capsys.readouterr().err

@@ -227,3 +227,34 @@ def test_a_subclass_has_plans():
 
     assert Mine.plan(4).nbytes == MOMDS.plan(4).nbytes
     assert Mine.plan(4).learner == "Mine"
+
+
+@pytest.mark.parametrize("lag", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n_classes", [2, 3, 26, 300])
+@pytest.mark.parametrize("d", [3, 14, 63, 64, 200])
+def test_experts_are_those_that_a_learner_begins_with(d, n_classes, dtype, lag):
+    for memory in ("16KiB", "64KiB", "300KiB", "1MiB"):
+        try:
+            plan = PocketClassifier.plan(d, memory=memory, n_classes=n_classes, dtype=dtype, lag=lag)
+        except ValueError:
+            continue
+        model = PocketClassifier(memory=memory, dtype=dtype, lag=lag)
+        model.partial_fit(np.zeros((1, d)), [0], classes=np.arange(n_classes))
+        experts = {name: number for name, number, _ in plan.experts}
+        assert list(experts) == list(model.shares_)
+        stored = dict(zip(experts, model.diagnostics_.stored.tolist(), strict=True))
+        widths = [name for name in experts if name.startswith("width")]
+        assert {name: experts[name] for name in widths} == {name: stored[name] for name in widths}
+        assert experts["linear"] == d
+        bytes_ = model.memory_shares_
+        if "ring" in experts:
+            assert experts["ferns"] == bytes_["ferns"] // ((16 * (n_classes if n_classes > 2 else 1) + 4) * (
+                np.dtype(dtype).itemsize) + 8)
+            assert 0 <= bytes_["ring"] - experts["ring"] * (d + 1 + (n_classes > 256)) < 16 * (d + 2)
+        for name, number in experts.items():
+            assert f"{name} " in repr(plan) and f"{number:,} " in repr(plan)
+
+
+def test_learners_without_a_mixture_list_no_experts():
+    assert MOMDS.plan(3).experts == () and "experts" not in repr(MOMDS.plan(3))

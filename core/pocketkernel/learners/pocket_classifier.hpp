@@ -58,6 +58,7 @@ class PocketClassifier : public Learner<T> {
         const bool may_be_sparse = c.features >= sparse_from;
         course_ = arena.take<Course>(1);
         experts_ = arena.take<Expert>(K_);
+        origin_ = may_be_sparse ? arena.take<Origin>(1) : nullptr;
         const std::size_t lags = has_lags() ? LabelLags::doubles(R_) : 0;
         double* numbers = arena.take<double>(R_ + NewtonMixture::doubles(K_) + lags + sums());
         bias_ = numbers;
@@ -160,7 +161,7 @@ class PocketClassifier : public Learner<T> {
         watch(target, times, loss, rounds);
         lists(z) ? scale_.observe_square(square_of(z), rounds) : scale_.observe_square(work_.query.row(), rounds);
         if (weigh) weigh_columns(z, times);
-        course_->crowded += ((z.sparse ? 0.0 : 1.0) - course_->crowded) / recent_rows(rounds);
+        if (origin_) origin_->crowded += ((z.sparse ? 0.0 : 1.0) - origin_->crowded) / recent_rows(rounds);
         if (scale_.is_due(rounds)) {
             move_origin(-1.0);
             scale_.refresh(rounds);
@@ -233,9 +234,7 @@ class PocketClassifier : public Learner<T> {
                     course_->events.valid(common_->tally.rounds) && (!has_block() || block_valid()) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
-                    within(course_->surprise, 0.0, 100.0) && within(course_->crowded, 0.0, 1.0) &&
-                    within(course_->zero_square, 0.0, beyond_all * beyond_all) &&
-                    course_->from_zero <= (scale_.zero() != nullptr) && course_->weights.valid() &&
+                    within(course_->surprise, 0.0, 100.0) && (!origin_ || origin_valid()) && course_->weights.valid() &&
                     course_->turned <= (R_ == 1);
         for (std::size_t r = 0; r < R_; ++r) {
             good = good && within(bias_[r], -beyond_all, beyond_all);
@@ -271,16 +270,21 @@ class PocketClassifier : public Learner<T> {
 
     struct Course {
         typename ColumnScale<T>::Pace pace;
-        double crowded;           // share of the last rows in which more than a quarter of the columns are not 0
-        double zero_square;       // |z'|^2 of a row of zeros, if `from_zero`
-        std::uint64_t from_zero;  // 1 if the linear expert counts from the z of a row of zeros, see `lists`
         RelativeWeights weights;
         double reversal, surprise;  // evidence that the stream has changed, see `watch`
         std::uint64_t next_review;
         std::uint64_t turned;  // 1 if the two classes have changed places
         EventLog events;
     };
-    static_assert(part_of_state<Expert, 32> && part_of_state<Course, 152>);
+    static_assert(part_of_state<Expert, 32> && part_of_state<Course, 128>);
+
+    // Where rows may be sparse.
+    struct Origin {
+        double crowded;           // share of the last rows in which more than a quarter of the columns are not 0
+        double zero_square;       // |z'|^2 of a row of zeros, if `from_zero`
+        std::uint64_t from_zero;  // 1 if the linear expert counts from the z of a row of zeros, see `lists`
+    };
+    static_assert(part_of_state<Origin, 24>);
 
     // What the shares of the block follow: running means over `memory_of_loss` rows or so.
     struct Block {
@@ -338,8 +342,9 @@ class PocketClassifier : public Learner<T> {
     // Where most rows are sparse the linear expert sees z less the z of a row of zeros, which is 0 in every column
     // where x is: its steps, the scale of rows and the relevance then cost as much as a row has values that are not 0.
     // Where most are not, z itself is the better coordinate, as its mean is 0. The bias makes up for the difference.
-    bool lists(const Query<T>& z) const { return parts::sparse_rows && z.sparse && course_->from_zero; }
-    bool needs_dense() const { return has_block() || !course_->from_zero; }
+    bool lists(const Query<T>& z) const { return parts::sparse_rows && z.sparse && counts_from_zero(); }
+    bool counts_from_zero() const { return origin_ && origin_->from_zero; }
+    bool needs_dense() const { return has_block() || !counts_from_zero(); }
     static double recent_rows(std::uint64_t rounds) {
         return static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
     }
@@ -398,7 +403,7 @@ class PocketClassifier : public Learner<T> {
     }
     // A tile of z as the linear expert sees it.
     POCKETKERNEL_INLINE Pack<T> from_origin(const Pack<T>& z, std::size_t tile) const {
-        if (!parts::sparse_rows || !course_->from_zero) return z;
+        if (!parts::sparse_rows || !counts_from_zero()) return z;
         alignas(pack_bytes) T zero[lanes_of<T>] = {};
         const std::size_t begin = tile * lanes_of<T>;
         std::memcpy(zero, scale_.zero() + begin, smaller(config_.features - begin, lanes_of<T>) * sizeof(T));
@@ -606,10 +611,10 @@ class PocketClassifier : public Learner<T> {
                 relevance_.refresh();
                 refresh_zero();
             }
-            course_->from_zero = parts::sparse_rows && course_->crowded < 0.5;
-            course_->zero_square = 0.0;
-            for (std::size_t k = 0; course_->from_zero && k < config_.features; ++k)
-                course_->zero_square += static_cast<double>(zero_at(k)) * static_cast<double>(zero_at(k));
+            origin_->from_zero = parts::sparse_rows && origin_->crowded < 0.5;
+            origin_->zero_square = 0.0;
+            for (std::size_t k = 0; origin_->from_zero && k < config_.features; ++k)
+                origin_->zero_square += static_cast<double>(zero_at(k)) * static_cast<double>(zero_at(k));
         }
         measure();
     }
@@ -623,15 +628,15 @@ class PocketClassifier : public Learner<T> {
     void refresh_column(std::size_t k, T change) {
         const T weighed = widths_ > 0 ? change * relevance_.factors()[k] : change;
         pool_.refresh_column(k, weighed);
-        if (!course_->from_zero) return;
+        if (!counts_from_zero()) return;
         const auto now = static_cast<double>(zero_at(k)), before = now - static_cast<double>(weighed);
-        course_->zero_square = larger(course_->zero_square + (now * now - before * before), 0.0);
+        origin_->zero_square = larger(origin_->zero_square + (now * now - before * before), 0.0);
         for (std::size_t r = 0; r < R_; ++r)
             bias_[r] += static_cast<double>(linear_.of(r)[k]) * static_cast<double>(change);
     }
     // The bias takes over what the linear expert makes of a row of zeros (sign -1), or hands it back (1).
     void move_origin(double sign) {
-        for (std::size_t r = 0; course_->from_zero && r < R_; ++r)
+        for (std::size_t r = 0; counts_from_zero() && r < R_; ++r)
             for (std::size_t k = 0; k < config_.features; ++k)
                 bias_[r] += sign * (static_cast<double>(linear_.of(r)[k]) * static_cast<double>(scale_.zero()[k]));
     }
@@ -641,7 +646,7 @@ class PocketClassifier : public Learner<T> {
     }
     // |z'|^2 of a row that lists what it adds to a row of zeros.
     double square_of(const Query<T>& z) const {
-        double square = course_->zero_square;
+        double square = origin_->zero_square;
         for (std::size_t n = 0; n < z.nonzeros; ++n) {
             const auto more = static_cast<double>(z.values[n]);
             square += more * (more + 2.0 * static_cast<double>(zero_at(static_cast<std::size_t>(z.columns[n]))));
@@ -801,6 +806,11 @@ class PocketClassifier : public Learner<T> {
         if (more) refresh_zero();
     }
 
+    bool origin_valid() const {
+        return origin_->crowded >= 0.0 && origin_->crowded <= 1.0 && origin_->zero_square >= 0.0 &&
+               origin_->zero_square <= beyond_all * beyond_all && origin_->from_zero <= 1;
+    }
+
     bool block_valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         const Block& b = *block_;
@@ -833,6 +843,7 @@ class PocketClassifier : public Learner<T> {
     std::size_t widths_;  // experts that have one, from 1 on
     Course* course_ = nullptr;
     Expert* experts_ = nullptr;
+    Origin* origin_ = nullptr;  // null if rows are not sparse
     double* bias_ = nullptr;
     NewtonMixture mixture_;
     LabelLags lags_;

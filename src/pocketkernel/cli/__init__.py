@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, NoReturn, TextIO, cast
 import cyclopts
 
 from pocketkernel import __doc__ as summary
-from pocketkernel.cli import certify, device, fleet, inspect, learn, predict, run
+from pocketkernel.cli import certify, device, fleet, inspect, learn, plan, predict, run
 from pocketkernel.cli.errors import INTERRUPTED, WRONG_DATA, UsageError, describe, finish_output, quietly
 from pocketkernel.cli.options import HARMLESS, INPUT
 from pocketkernel.cli.show import Output
 from pocketkernel.evaluate.ahead import READER
 from pocketkernel.stream.files import STDIN
 
-VERBS: tuple[ModuleType, ...] = (run, learn, predict, inspect, certify, device, fleet)
+VERBS: tuple[ModuleType, ...] = (run, learn, predict, inspect, certify, plan, device, fleet)
 CONFIG = "pocketkernel.toml"
 EPILOGUE = f"""Defaults for the options are read from --config FILE, or from {CONFIG} in the current folder, if any.
 The file has one table per verb, such as `[run]` with `memory = "64KiB"`. A file that was not passed with --config may

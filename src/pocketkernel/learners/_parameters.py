@@ -75,6 +75,10 @@ class Parameters(Persistent):
                 check = whole_number if isinstance(default, int) else number
                 recipe.parameters[name] = check(name, derived.get(name, getattr(self, name)))
 
+    def _plan_experts(self, recipe: Recipe) -> tuple[tuple[str, int, str], ...]:
+        """What a mixture of experts begins with: names, numbers and units."""
+        return ()
+
     def _set_budget(self, recipe: Recipe, budget: int) -> None:
         """Set the budget, and the norm that follows from it where a learner has one."""
         recipe.budget = budget

@@ -44,6 +44,8 @@ class Plan:
         Bytes that were requested.
     n_outputs : int
         Number of outputs of a regressor; otherwise 0.
+    experts : tuple of (name, number, unit)
+        What PocketClassifier's memory buys, as it begins; shares of memory then follow the evidence. Empty for others.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class Plan:
     bytes_per_row: int
     memory: int | None = None
     n_outputs: int = 0
+    experts: tuple[tuple[str, int, str], ...] = ()
 
     @property
     def headroom(self) -> int | None:
@@ -92,7 +95,9 @@ class Plan:
             lines.append((f"per {what}", f"{self.bytes_per_row:,}", "bytes"))
         if self.memory is not None:
             lines[2:2] = [("of", f"{self.memory:,}", "bytes"), ("left over", f"{self.headroom:,}", "bytes")]
-        return lines
+        if self.experts:
+            lines.append(("experts", f"{len(self.experts)}", "at the start"))
+        return lines + [(f"  {name}", f"{number:,}", unit) for name, number, unit in self.experts]
 
     def __repr__(self) -> str:
         return aligned(self._title(), self._lines())
@@ -175,4 +180,5 @@ def plan(
         nbytes=recipe.size()[0],
         bytes_per_row=(more - some) // SOME_ROWS,
         memory=None if planned.memory is None else parse_bytes(planned.memory),
+        experts=planned._plan_experts(recipe),
     )

@@ -21,6 +21,9 @@ WIDE = 64
 LEAST_BLOCK = 48 * 1024
 """Bytes of frequencies of two classes before a ring of rows and ferns pay for what they take of them."""
 
+FIRST_SHARES = ((0.10, 0.20), (0.25, 0.15))
+"""Parts of the shared memory with which ring and ferns begin, of two classes and of more."""
+
 EVENTS = ("classes exchanged", "confidence lost", "column changed")
 """Kinds of events, as the core numbers them."""
 
@@ -137,13 +140,13 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     @property
     def shares_(self) -> dict[str, float]:
         """How much each expert counts in the mixture, by name. The sum is 1."""
-        names = [
-            "linear",
-            *(f"width {kernel.width:g}" for kernel in self._recipe.kernels if isinstance(kernel, Gaussian)),
-        ]
-        names += ["ring", "ferns"] if self._has_block(self._recipe.kernels) else []
-        names += ["lag"] if len(self._recipe.kernels) > len(names) else []
-        return dict(zip(names, map(float, self.kernel_weights_), strict=True))
+        return dict(zip(self._short_names(self._recipe.kernels), map(float, self.kernel_weights_), strict=True))
+
+    @classmethod
+    def _short_names(cls, kernels: tuple[Kernel, ...]) -> list[str]:
+        names = ["linear", *(f"width {kernel.width:g}" for kernel in kernels if isinstance(kernel, Gaussian))]
+        names += ["ring", "ferns"] if cls._has_block(kernels) else []
+        return names + (["lag"] if len(kernels) > len(names) else [])
 
     @property
     def memory_shares_(self) -> dict[str, int]:
@@ -190,6 +193,25 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         if not isinstance(self.lag, bool | np.bool_):
             raise ValueError(f"lag={self.lag!r} is neither True nor False.")
         super()._fit_into(recipe, memory)
+
+    def _plan_experts(self, recipe: Recipe) -> tuple[tuple[str, int, str], ...]:
+        functions, size = 1 if recipe.classes == 2 else recipe.classes, 8 if recipe.doubles else 4
+        lanes, owners = 64 // size, sum(isinstance(kernel, Gaussian) for kernel in recipe.kernels) - 1
+        tiles, counts = recipe.budget // lanes, {"linear": (recipe.features, "columns"), "lag": (3, "labels")}
+        if self._has_block(recipe.kernels):
+            # As the core begins: frequencies in tiles, ferns, and the ring in pages of 16 rows.
+            tile = lanes * ((4 * functions + 1 + (recipe.features >= WIDE)) * size + recipe.features)
+            fern, row = (16 * functions + 4) * size + 8, recipe.features + 1 + (recipe.classes > 256)
+            whole, (share_of_ring, share_of_ferns) = tiles * tile, FIRST_SHARES[functions > 1]
+            ferns = int(whole * share_of_ferns / fern)
+            tiles = int((whole * (1 - share_of_ring) - whole * share_of_ferns) / tile + 0.5)
+            pages = (whole - tiles * tile - ferns * fern) // (16 * row)
+            counts |= {"ring": (16 * pages, "rows"), "ferns": (ferns, "tables")}
+        # A tile serves the width that owns it, and the next narrower one.
+        owned = [0, *(len(range(owner, tiles, owners)) for owner in range(owners)), 0]
+        widths = iter(lanes * (one + other) for one, other in zip(owned[:-1], owned[1:], strict=True))
+        names = self._short_names(recipe.kernels)
+        return tuple((name, *counts[name]) if name in counts else (name, next(widths), "frequencies") for name in names)
 
     def _choices(self, recipe: Recipe) -> list[tuple[int, tuple[Kernel, ...]]]:
         block, lag = (Laplacian(1.0), Polynomial(4)), (Linear(),) if self.lag else ()
