@@ -1,11 +1,9 @@
-"""PocketClassifier on River's generators of drifting streams and on moving squares, alone or beside River's learners.
+"""PocketClassifier on River's generators of drifting streams and on moving squares.
 
-    python benchmarks/generators.py [NAME ...] [--rows 40000] [--seeds 3] [--memory 64KiB] [--peers NAME ...]
+    python benchmarks/generators.py [NAME ...] [--rows 40000] [--seeds 3] [--memory 64KiB]
     python benchmarks/generators.py --curve    # mistakes from 4 KiB to 1 MiB: more memory must not hurt
 
-Every learner gets the same rows: the label of a row is predicted, then learned. Peers: arf (10 trees), srp (10), amf
-(10), hat, knn (the last 1000 rows), last (the last label), each with its parameters as they are. They take long: choose
-fewer rows with --rows. Bytes are those of River's own estimate.
+The label of a row is predicted, then learned. peers.py has River's learners on the same rows.
 """
 
 import argparse
@@ -13,7 +11,7 @@ import itertools
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from river.datasets import synth
@@ -85,19 +83,6 @@ STREAMS = {
 }  # fmt: skip
 
 
-def peers() -> dict[str, Callable]:
-    from river import dummy, ensemble, forest, neighbors, tree
-
-    return {
-        "arf": lambda seed: forest.ARFClassifier(n_models=10, seed=seed),
-        "srp": lambda seed: ensemble.SRPClassifier(n_models=10, seed=seed),
-        "amf": lambda seed: forest.AMFClassifier(n_estimators=10, seed=seed),
-        "hat": lambda seed: tree.HoeffdingAdaptiveTreeClassifier(seed=seed),
-        "knn": lambda seed: neighbors.KNNClassifier(n_neighbors=5, engine=neighbors.SWINN(maxlen=1000, seed=seed)),
-        "last": lambda seed: dummy.NoChangeClassifier(),
-    }
-
-
 def pocket(X, y, seed: int, **given) -> tuple[float, int, float]:
     """Mistakes in %, bytes, microseconds per row."""
     model = PocketClassifier(random_state=seed, n_jobs=1, **given)
@@ -108,24 +93,7 @@ def pocket(X, y, seed: int, **given) -> tuple[float, int, float]:
     return 100 * float(np.mean(np.unique(y)[answers] != y)), model.nbytes, cost
 
 
-def peer(model, X, y) -> tuple[float, int, float]:
-    rows = [dict(enumerate(row)) for row in X.tolist()]
-    start, wrong = time.thread_time(), 0
-    for x, label in zip(rows, y.tolist(), strict=True):
-        wrong += model.predict_one(x) != label
-        model.learn_one(x, label)
-    return 100 * wrong / len(y), model._raw_memory_usage, 1e6 * (time.thread_time() - start) / len(y)
-
-
-def contestants(wanted: list[str], memory: str) -> Iterator[tuple[str, Callable]]:
-    yield "PocketClassifier", lambda X, y, seed: pocket(X, y, seed, memory=memory)
-    yield "without lag", lambda X, y, seed: pocket(X, y, seed, memory=memory, lag=False)
-    makers = peers()
-    for name in wanted:
-        yield name, lambda X, y, seed, name=name: peer(makers[name](seed), X, y)
-
-
-def table(names: list[str], rows: int, seeds: int, memory: str, wanted: list[str]) -> None:
+def table(names: list[str], rows: int, seeds: int, memory: str) -> None:
     print(
         f"\nMistakes in %, {rows:,} rows, mean of {seeds} seeds of stream and learner; PocketClassifier in {memory}.\n"
     )
@@ -133,8 +101,9 @@ def table(names: list[str], rows: int, seeds: int, memory: str, wanted: list[str
     print("|---|---|--:|--:|--:|")
     for name in names:
         data = [STREAMS[name](rows, seed) for seed in range(seeds)]
-        for who, run in contestants(wanted, memory):
-            rate, size, cost = np.mean([run(*data[seed], seed) for seed in range(seeds)], axis=0)
+        for who, lag in (("PocketClassifier", True), ("without lag", False)):
+            runs = [pocket(*data[seed], seed, memory=memory, lag=lag) for seed in range(seeds)]
+            rate, size, cost = np.mean(runs, axis=0)
             print(f"| {name} | {who} | {rate:.2f} | {size:,.0f} | {cost:.1f} |", flush=True)
 
 
@@ -161,14 +130,13 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--memory", default="64KiB")
-    parser.add_argument("--peers", nargs="*", default=[], choices=list(peers()))
     parser.add_argument("--curve", action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", category=FutureWarning)
     names = options.streams or list(STREAMS)
     if options.curve:
         return 0 if curve(names, options.rows, options.seeds) else 1
-    table(names, options.rows, options.seeds, options.memory, options.peers)
+    table(names, options.rows, options.seeds, options.memory)
     return 0
 
 

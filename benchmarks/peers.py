@@ -4,9 +4,9 @@
 
 Streams are River's generators (generators.py), those in the folder `streams` of the data in their own order, and the
 paper's data sets in the order of their first permutation; of each the first --rows rows. River's learners have their
-default parameters and 10 trees; kNN gets scaled rows and keeps the last 1,000. They take up to 20 ms per row: results are
-appended to the file --results, and what is in it already is not run again. Bytes are those of River's own estimate. One
-seed.
+default parameters and 10 trees; kNN gets scaled rows and keeps the last 1,000. They take up to 25 ms per row: results
+are appended to the file --results, and what is in it already is not run again. Bytes are those of River's own
+estimate. One seed.
 """
 
 import argparse
@@ -100,7 +100,9 @@ def measure(path: Path, names: list[str], rows: int, learners: list[str]) -> Non
 def table(path: Path, names: list[str], rows: int, learners: list[str], memory: str) -> None:
     results = known(path)
     counts = {learner: [0, 0, 0] for learner in learners}
-    print(f"Mistakes in %, the first {rows:,} rows of each stream (all if it has fewer); PocketClassifier in {memory}.\n")
+    print(
+        f"Mistakes in %, the first {rows:,} rows of each stream (all if it has fewer); PocketClassifier in {memory}.\n"
+    )
     print("| stream | rows | PocketClassifier | without lag | " + " | ".join(learners) + " |")
     print("|---|--:|--:|--:|" + "--:|" * len(learners))
     sizes: dict[str, list] = {learner: [] for learner in ["PocketClassifier", *learners]}
@@ -123,7 +125,11 @@ def table(path: Path, names: list[str], rows: int, learners: list[str], memory: 
         print(f"| {name} | {len(y):,} | {ours[0]:.2f} | {without:.2f} | " + " | ".join(cells) + " |", flush=True)
     print("\n| | " + " | ".join(sizes) + " |\n|---|" + "--:|" * len(sizes))
     figures = [np.array(sizes[learner], dtype=float).reshape(-1, 2) for learner in sizes]
-    for title, column, most in (("bytes, median", 0, np.median), ("bytes, most", 0, np.max), ("µs per row", 1, np.median)):
+    for title, column, most in (
+        ("bytes, median", 0, np.median),
+        ("bytes, most", 0, np.max),
+        ("µs per row", 1, np.median),
+    ):
         print(f"| {title} | " + " | ".join(f"{most(f[:, column]):,.0f}" if len(f) else "" for f in figures) + " |")
     for place, title in enumerate(("wins", "ties", "losses")):
         print(f"| {title} of PocketClassifier | | " + " | ".join(str(counts[k][place]) for k in learners) + " |")

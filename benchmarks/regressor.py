@@ -138,17 +138,19 @@ def peers(options):
         "ARF": lambda: forest.ARFRegressor(seed=0),
         "AMF": lambda: forest.AMFRegressor(seed=0),
     }
-    for name in ("housing", "kin8nm"):
+    for name in GOALS:
         X, y = (part[:5000] for part in rows_of(name, 0))
         answers = PocketRegressor(memory=options.memory, random_state=0).predict_then_learn(X, y)
         print(f"  {name:12} {'PocketRegressor':16} {error('', y, answers):.4f}", flush=True)
         for peer, make in contestants.items():
-            model, given = make(), []
+            model, given, begin = make(), [], time.thread_time()
             for x, target in zip(X, y, strict=True):
                 row = dict(enumerate(x))
                 given.append(model.predict_one(row) or 0.0)
                 model.learn_one(row, target)
-            print(f"  {name:12} {peer:16} {error('', y, np.array(given)):.4f}", flush=True)
+            took = 1e6 * (time.thread_time() - begin) / len(y)
+            size = f"{took:.0f} us {model._raw_memory_usage:,} bytes"
+            print(f"  {name:12} {peer:16} {error('', y, np.array(given)):.4f} {size}", flush=True)
 
 
 PARTS = {part.__name__: part for part in (table, coverage, unkind, cost, peers)}

@@ -249,8 +249,9 @@ def test_experts_are_those_that_a_learner_begins_with(d, n_classes, dtype, lag):
         assert experts["linear"] == d
         bytes_ = model.memory_shares_
         if "ring" in experts:
-            assert experts["ferns"] == bytes_["ferns"] // ((16 * (n_classes if n_classes > 2 else 1) + 4) * (
-                np.dtype(dtype).itemsize) + 8)
+            assert experts["ferns"] == bytes_["ferns"] // (
+                (16 * (n_classes if n_classes > 2 else 1) + 4) * (np.dtype(dtype).itemsize) + 8
+            )
             assert 0 <= bytes_["ring"] - experts["ring"] * (d + 1 + (n_classes > 256)) < 16 * (d + 2)
         for name, number in experts.items():
             assert f"{name} " in repr(plan) and f"{number:,} " in repr(plan)

@@ -341,7 +341,8 @@ class PocketClassifier : public Learner<T> {
 
     // Where most rows are sparse the linear expert sees z less the z of a row of zeros, which is 0 in every column
     // where x is: its steps, the scale of rows and the relevance then cost as much as a row has values that are not 0.
-    // Where most are not, z itself is the better coordinate, as its mean is 0. The bias makes up for the difference.
+    // Where most are not, z itself is the better coordinate, as its mean is 0. The bias makes up for the difference,
+    // and takes half of each step: then a step acts as one in a coordinate half-way between the two.
     bool lists(const Query<T>& z) const { return parts::sparse_rows && z.sparse && counts_from_zero(); }
     bool counts_from_zero() const { return origin_ && origin_->from_zero; }
     bool needs_dense() const { return has_block() || !counts_from_zero(); }
@@ -403,11 +404,14 @@ class PocketClassifier : public Learner<T> {
     }
     // A tile of z as the linear expert sees it.
     POCKETKERNEL_INLINE Pack<T> from_origin(const Pack<T>& z, std::size_t tile) const {
-        if (!parts::sparse_rows || !counts_from_zero()) return z;
+        return parts::sparse_rows && counts_from_zero() ? z - zero_pack(tile) : z;
+    }
+    // A tile of the z of a row of zeros.
+    Pack<T> zero_pack(std::size_t tile) const {
         alignas(pack_bytes) T zero[lanes_of<T>] = {};
         const std::size_t begin = tile * lanes_of<T>;
         std::memcpy(zero, scale_.zero() + begin, smaller(config_.features - begin, lanes_of<T>) * sizeof(T));
-        return z - Pack<T>::load(zero);
+        return Pack<T>::load(zero);
     }
     const double* scores_of(std::size_t i) const { return work_.values + i * R_; }
 
@@ -510,7 +514,11 @@ class PocketClassifier : public Learner<T> {
         const T before = squares()[k], total = before + square * (x * x);
         squares()[k] = before + kept * (x * x);
         const T step = static_cast<T>(rate_of_linear) * x / std::sqrt(larger(total, T(1)));
-        for (std::size_t r = 0; r < R_; ++r) linear_.of(r)[k] -= step * static_cast<T>(g[r]);
+        for (std::size_t r = 0; r < R_; ++r) {
+            const T down = step * static_cast<T>(g[r]);
+            linear_.of(r)[k] -= down;
+            bias_[r] -= static_cast<double>(T(0.5) * (down * scale_.zero()[k]));
+        }
     }
     void step_columns(const double* g, T square, T kept) {
         const T* z = work_.query.row();
@@ -525,9 +533,11 @@ class PocketClassifier : public Learner<T> {
             (before + stays * (x * x)).store(squares() + tile * lanes_of<T>);
             const Pack<T> step =
                 Pack<T>(static_cast<T>(rate_of_linear)) * x / square_root(larger(total, Pack<T>(T(1))));
-            for (std::size_t r = 0; r < R_; ++r)
-                (linear_.pack(r, tile) - step * Pack<T>(static_cast<T>(g[r])))
-                    .store(linear_.of(r) + tile * lanes_of<T>);
+            for (std::size_t r = 0; r < R_; ++r) {
+                const Pack<T> down = step * Pack<T>(static_cast<T>(g[r]));
+                (linear_.pack(r, tile) - down).store(linear_.of(r) + tile * lanes_of<T>);
+                if (counts_from_zero()) bias_[r] -= sum(Pack<T>(T(0.5)) * (down * zero_pack(tile)));
+            }
         }
     }
 

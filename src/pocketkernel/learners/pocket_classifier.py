@@ -1,5 +1,6 @@
 """PocketClassifier: the recommended learner."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -209,7 +210,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
             counts |= {"ring": (16 * pages, "rows"), "ferns": (ferns, "tables")}
         # A tile serves the width that owns it, and the next narrower one.
         owned = [0, *(len(range(owner, tiles, owners)) for owner in range(owners)), 0]
-        widths = iter(lanes * (one + other) for one, other in zip(owned[:-1], owned[1:], strict=True))
+        widths = iter(lanes * (one + other) for one, other in pairwise(owned))
         names = self._short_names(recipe.kernels)
         return tuple((name, *counts[name]) if name in counts else (name, next(widths), "frequencies") for name in names)
 
