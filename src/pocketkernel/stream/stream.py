@@ -46,7 +46,6 @@ class Stream:
 
     format: str
     n_features: int
-    feature_names: list[str] | None
     classes: list[Any] | None
     skipped: Skipped
     encoding: Encoding | None
@@ -57,6 +56,11 @@ class Stream:
     seen: list[Any] = field(default_factory=list, repr=False)
     dialect: dict[str, Any] = field(default_factory=dict, repr=False)
     _at_first: Encoding | None = field(default=None, init=False, repr=False)
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns of a row; LIBSVM text has none."""
+        return None if self.encoding is None else self.encoding.feature_names
 
     def __post_init__(self) -> None:
         self._at_first = None if self.encoding is None else self.encoding.copy()
