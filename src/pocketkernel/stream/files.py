@@ -46,12 +46,18 @@ _BROKEN = (EOFError, OSError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
 _LIBSVM_LINE = re.compile(rb"[-+.\deE]+[ \t]+\d+:")
 
 
+class StoppedError(Exception):
+    """No further bytes are read, as asked."""
+
+
 class Counted(io.RawIOBase):
     """A binary file that counts the bytes read from it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
         self.count = 0
+        self.waiting = False  # whether further bytes are being awaited
+        self.stopped = False  # whether to read no further; set by another thread
 
     def readable(self) -> bool:
         """It is."""
@@ -61,7 +67,11 @@ class Counted(io.RawIOBase):
         """Read at most as many bytes as fit into the buffer."""
         room = memoryview(cast(bytearray, buffer))
         read = getattr(self.file, "read1", self.file.read)
+        self.waiting = True
+        if self.stopped:
+            raise StoppedError
         data = read(len(room))
+        self.waiting = False
         if not isinstance(data, bytes):
             raise TypeError(f"a file opened in binary mode is needed, but its read returned {type(data).__name__}.")
         room[: len(data)] = data
