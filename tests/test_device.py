@@ -15,6 +15,7 @@ import pocketkernel as pk
 from pocketkernel import device
 from pocketkernel.__main__ import main
 from pocketkernel.evaluate.pipeline import load_with_pipeline
+from pocketkernel.learners import contents_of
 
 CHIP = all(shutil.which(tool) for tool in ("make", "arm-none-eabi-g++", "qemu-system-arm"))
 needs_chip = pytest.mark.skipif(not CHIP, reason="needs make, arm-none-eabi-g++ and qemu-system-arm")
@@ -259,6 +260,33 @@ def test_strange_labels_and_the_c_interface(tmp_path):
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.decode() == "|".join(sorted(labels))
+
+
+@needs_make
+@pytest.mark.parametrize("validation", [0, 1])
+def test_impossible_contents_with_a_good_checksum(tmp_path, validation):
+    """They are refused if the project is compiled to look for them; what Python loads is always checked."""
+    model, _, _ = trained("MOMDS")
+    folder = device.export(model, tmp_path / "project", "host", measure=False)
+    state = contents_of(model).state
+    words = np.frombuffer(b"\xff" * (len(state) - 32), "<u8")
+    checksum = 0xCBF29CE484222325  # FNV-1a over words, as in pocketkernel/state.hpp
+    for word in words.tolist():
+        checksum = (checksum ^ word) * 0x100000001B3 % 2**64
+        checksum ^= checksum >> 29
+    forged = state[:24] + checksum.to_bytes(8, "little") + words.tobytes()
+    with pytest.raises(pk.ModelFileError, match="damaged"):
+        device.from_bytes(model, forged)
+    (folder / "forged.h").write_text(f"static const unsigned char forged[] = {{{', '.join(map(str, forged))}}};\n")
+    (folder / "use.c").write_text(
+        """#include "forged.h"
+        #include "pk_model.h"
+        int main(void) { return pk_start() || (pk_load(forged, sizeof forged) < 0) != EXPECTED; }"""
+    )
+    command = f"make -s lib DEFINE=-DPOCKETKERNEL_VALIDATION={validation} && "
+    command += f"cc -I. -DEXPECTED={validation} use.c build/host/libpk_model.a -lm -o use && ./use"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True)
+    assert done.returncode == 0, done.stderr
 
 
 @needs_chip

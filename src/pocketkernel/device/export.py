@@ -177,7 +177,9 @@ def _config(known: Exported) -> str:
 #define POCKETKERNEL_SPARSE_ROWS {int(recipe.features >= (64 if recipe.learner.startswith("pocket_") else 16))}
 #define POCKETKERNEL_HALVES {int(recipe.storage != "full")}
 #define POCKETKERNEL_FAMILIES {_families(recipe)}
+#if !defined(POCKETKERNEL_VALIDATION)
 #define POCKETKERNEL_VALIDATION 0
+#endif
 
 #include "pocketkernel/learners/{recipe.learner}.hpp"
 
