@@ -185,6 +185,7 @@ def test_the_scaling_of_a_run_comes_along(tmp_path, scale):
     state = (folder / "state.bin").read_bytes()
     stayed, after, _ = load_with_pipeline(tmp_path / "all")
     assert device.from_bytes(tmp_path / "first", state).to_bytes() == stayed.to_bytes()
+    assert device.from_bytes(pk.load(tmp_path / "first"), state).to_bytes() == stayed.to_bytes()
     mine = device.scaler_from_bytes(tmp_path / "first", state).get_state()
     theirs = after.scaler.get_state()
     assert mine.keys() == theirs.keys()
@@ -300,6 +301,49 @@ def test_arduino_library(tmp_path):
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "vadd.f32" in done.stdout and not re.search(r"\tvfn?m[as]\.f32", done.stdout)
+
+
+@needs_make
+def test_the_sketch_of_the_arduino_library(tmp_path):
+    """It learns rows from the serial line, here standard input, and prints a state that Python takes back."""
+    model, X, y = trained("PocketClassifier")
+    folder = device.export(model, tmp_path / "PocketModel", "arduino")
+    (folder / "Arduino.h").write_text(
+        """#include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        enum { HEX = 16 };
+        struct {
+            int next = getchar();
+            void begin(long) {}
+            int available() { return next != EOF; }
+            int read() { const int now = next; next = getchar(); return now; }
+            void print(char sign) { putchar(sign); }
+            void print(const char* text) { fputs(text, stdout); }
+            void print(unsigned char number, int) { printf("%X", number); }
+            void println() { puts(""); }
+            void println(int number) { printf("%d", number), puts(""); }
+            void println(const char* text) { puts(text); }
+        } Serial;
+        """
+    )
+    (folder / "sketch.cpp").write_text(
+        '#include "Arduino.h"\n#include "examples/Learn/Learn.ino"\nint main() { setup(); loop(); }\n'
+    )
+    command = "c++ -std=gnu++17 -O1 -fno-exceptions -fno-rtti -ffp-contract=off -Isrc -I. sketch.cpp src/pk_model.cpp"
+    done = subprocess.run(f"{command} -o sketch", shell=True, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = [" ".join(map(repr, map(float, row))) for row in X[:40]]
+    learned = [f"{line} {place}" for line, place in zip(lines, np.searchsorted(model.classes_, y[:40]), strict=True)]
+    asked = "\n".join([lines[0], *learned, "save", f"{lines[0]} 7"]) + "\n"
+    told = subprocess.run("./sketch", cwd=folder, input=asked, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
+    assert told[0] == model.predict(X[:1])[0]
+    stayed = type(model).from_bytes(model.to_bytes())
+    assert told[1:41] == [str(stayed.classes_[int(s > 0)]) for s in stayed.predict_then_learn(X[:40], y[:40])]
+    assert device.from_bytes(model, bytes.fromhex(told[41])).to_bytes() == stayed.to_bytes()
+    assert told[42].startswith("refused: status ")
 
 
 @needs_chip

@@ -48,7 +48,7 @@ def export(model: Any, path: str | os.PathLike[str], target: str = "cortex-m4", 
 
     Parameters
     ----------
-    model : estimator, or path of a model file or of a run's folder
+    model : estimator, what `load` returns, or path of a model file or of a run's folder
         A learner of pocketkernel that has learned something. Of a run that scales its rows (`--scale`), the scaling is
         exported too. Other steps before the learner are refused.
     path : path
