@@ -264,6 +264,43 @@ def test_strange_labels_and_the_c_interface(tmp_path):
 
 
 @needs_make
+def test_division_and_root_without_an_fpu(tmp_path):
+    """They round as this computer does, whatever the numbers."""
+    source = Path(device.__file__).parent / "template" / "pk_soft_double.hpp"
+    (tmp_path / "try.cpp").write_text(
+        f"""#include "{source}"
+        #include <math.h>
+        #include <random>
+        using pk_soft::bits_of;
+        using pk_soft::double_of;
+        static std::mt19937_64 draw(1);
+        static double any() {{
+            const uint64_t x = draw(), sign = x & pk_soft::sign, fraction = x & pk_soft::fraction;
+            switch (draw() % 6) {{
+                case 0: return double_of(x);
+                case 1: return double_of(sign | (fraction & ~0xffffffffULL) | 0x3ff0000000000000ULL);
+                case 2: return double_of(sign | fraction | (1003 + draw() % 40) << 52);
+                case 3: return double_of(sign | fraction | draw() % 3 << 52);  // subnormal, or almost
+                case 4: return double_of(sign | (fraction & 7) | 0x3ff0000000000000ULL);
+                default: return double_of(sign | (draw() % 4 << 51) + draw() % 3 * pk_soft::infinity / 2);
+            }}
+        }}
+        static bool same(double a, double b) {{ return bits_of(a) == bits_of(b) || (a != a && b != b); }}
+        int main() {{
+            for (int n = 0; n < 3000000; ++n) {{
+                const double x = any(), y = any(), whole = double(draw() % (1 << 26)), square = whole * whole;
+                if (!same(pk_soft::divide(x, y), x / y) || !same(pk_soft::square_root(x), sqrt(x))) return 1;
+                for (double near : {{square, nextafter(square, 0), nextafter(square, 1e300)}})
+                    if (!same(pk_soft::square_root(near), sqrt(near))) return 2;
+            }}
+        }}"""
+    )
+    command = "c++ -std=c++17 -O1 -ffp-contract=off -Wall -Wextra -Wconversion -Werror try.cpp -o try && ./try"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@needs_make
 @pytest.mark.parametrize("validation", [0, 1])
 def test_impossible_contents_with_a_good_checksum(tmp_path, validation):
     """They are refused if the project is compiled to look for them; what Python loads is always checked."""
@@ -354,7 +391,8 @@ def test_nothing_of_the_c_library_but_a_few(tmp_path):
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     wanted = {name for name in re.findall(r"U (\w+)", done.stdout) if not name.startswith("__aeabi_")}
-    assert wanted <= {"memcpy", "memset", "memmove", "sqrt", "sqrtf", "floor", "floorf", "__popcountsi2"}, wanted
+    assert wanted <= {"memcpy", "memset", "memmove", "sqrtf", "floor", "floorf", "__popcountsi2"}, wanted
+    assert "U __aeabi_ddiv" not in done.stdout  # but that of pk_soft_double.hpp
 
 
 def test_headers():

@@ -36,7 +36,7 @@ TARGETS = {
 }
 """What a project can be made for. All but arduino make the same files, and differ in what `make` builds by default."""
 
-SOURCES = ("pk_model.h", "pk_model.hpp", "pk_model.cpp", "pk_scaler.hpp")
+SOURCES = ("pk_model.h", "pk_model.hpp", "pk_model.cpp", "pk_scaler.hpp", "pk_soft_double.hpp")
 PROGRAM = (
     "main.cpp", "Makefile", "CMakeLists.txt", "board/board.h", "board/board_host.cpp", "board/board_semihosting.cpp",
     "board/mps2.ld",
