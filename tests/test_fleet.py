@@ -110,6 +110,38 @@ def test_a_given_base():
         fleet_of(base=PocketClassifier(memory="8KiB").fit(X, y))
 
 
+def test_all_models_have_one_seed(tmp_path):
+    keys, X, y = keyed()
+    random = PocketClassifier(memory="4KiB")  # random_state=None
+    with fleet_of(random, store=tmp_path / "fleet") as fleet:
+        fleet.partial_fit(keys, X, y)
+        expected = fleet.decision_function(keys, X)
+    for again in (lambda: Fleet.load(tmp_path / "fleet"), lambda: fleet_of(random, store=tmp_path / "fleet")):
+        with again() as fleet:
+            assert np.array_equal(fleet.decision_function(keys, X), expected)
+    base = clone(random).partial_fit(X, y, classes=[0, 1])
+    assert np.array_equal(fleet_of(random, base=base).decision_function(keys, X), base.decision_function(X))
+    with pytest.raises(ValueError, match="another seed"):
+        fleet_of(random)["a"] = base
+
+
+@pytest.mark.parametrize(
+    ("learner", "stored"),
+    [
+        (POCKET, lambda w: (32 * w).astype(np.int8)),
+        (PocketRegressor(memory="8KiB", random_state=0), lambda w: (32 * w).astype(np.int8)),
+        (Raker(features=32, random_state=0), lambda w: w.astype(np.float32)),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_frequencies_are_shared_by_all_models(learner, stored):
+    fleet = fleet_of(learner)
+    fleet.partial_fit(["a"], [[1.0, 2.0, 3.0]], [1])
+    lanes = stored(fleet["a"].frequencies_.reshape(-1, 16, 3).transpose(0, 2, 1))
+    assert lanes.any()
+    assert lanes.tobytes() not in fleet["a"].to_bytes()
+
+
 # ---- keys and rows --------------------------------------------------------------------------------------------------
 
 

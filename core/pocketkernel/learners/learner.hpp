@@ -137,6 +137,11 @@ class Learner {
     template <class F>
     void for_each_evidence(F&&) const {}
 
+    // Constants: what the seed alone decides, such as random frequencies. They are not part of the state: `reset` and
+    // `load` draw them, and models of one seed can share them. `draw_constants` returns the generator after the draws.
+    bool has_constants() const { return false; }
+    Rng draw_constants() { return Rng(config_.seed); }
+
     // How many random frequencies a learner has that has any.
     std::size_t frequency_count() const { return config_.budget; }
 
@@ -306,8 +311,8 @@ template <class L, bool Reset = true>
 
 // Identifies the model in saved states.
 template <class L>
-std::uint64_t digest_of(const L& learner, std::uint32_t revision = L::revision) {
-    return model_digest(L::name, sizeof(typename L::Element), learner.config(), revision);
+std::uint64_t digest_of(const L& learner) {
+    return model_digest(L::name, sizeof(typename L::Element), learner.config(), L::revision, learner.has_constants());
 }
 
 // From the order of the machine to that of a saved state, or back: the state of such a learner, at `state`. The learner
@@ -347,7 +352,8 @@ template <class L>
     if (header.version > StateHeader::the_version) return Status::state_newer;
     if (header.version != StateHeader::the_version) return Status::state_foreign;
     for (std::uint32_t revision = 1; revision < L::revision; ++revision)
-        if (header.model == digest_of(learner, revision)) return Status::state_older;
+        if (header.model == model_digest(L::name, sizeof(typename L::Element), learner.config(), revision))
+            return Status::state_older;
     if (header.model != digest_of(learner)) return Status::state_other_model;
     if (header.size != learner.state_bytes_ || size != state_bytes(learner)) return Status::state_wrong_size;
     Digest digest;
@@ -355,6 +361,7 @@ template <class L>
     if (digest.value() != header.checksum) return Status::state_damaged;
     std::memcpy(learner.state(), from + sizeof header, learner.state_bytes_);
     convert(learner, learner.state());
+    (void)learner.draw_constants();
     if constexpr (parts::validation)
         if (!learner.valid()) {
             std::memset(learner.state(), 0, learner.state_bytes_);

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, KeysView, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from reprlib import repr as short
 from types import TracebackType
@@ -11,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from pocketkernel import _core, learners, model_file
 from pocketkernel._alone import alone
@@ -38,7 +40,9 @@ class Fleet:
     ----------
     learner : estimator
         What each model is, for example ``PocketClassifier(memory="4KiB", random_state=0)``; not changed. A model takes
-        fewer bytes here than alone (`slot_bytes`), because everything that is the same for all models exists once.
+        fewer bytes here than alone (`slot_bytes`), because everything that is the same for all models exists once, such
+        as random frequencies. All models have one seed: if `random_state` is not a number, that of the store or of the
+        base if there is one, else one drawn now.
     features : int or list of names
         Columns of a row.
     classes : list of labels, or int
@@ -87,6 +91,8 @@ class Fleet:
             raise ValueError(f"max_keys={max_keys!r} is too small: use 1 or more.")
         if getattr(learner, "class_weight", None) is not None:
             raise ValueError("class_weight is not supported in a fleet: give sample_weight, or class_weight=None.")
+        self._store = FolderStore(store) if isinstance(store, str | os.PathLike) else store
+        learner = _seeded(learner, base, self._store)
         self._template: Any = learners.blank(learner, features, _targets(learner, classes))
         self._blank = learners.contents_of(self._template)
         self.max_keys = max_keys
@@ -99,7 +105,6 @@ class Fleet:
         self._models = Models(core, shared=shared, max_keys=max_keys, threads=allowed_threads(n_jobs))
         self._begin_base(base, shared)
         learners.with_core(self._template, self._models)
-        self._store = FolderStore(store) if isinstance(store, str | os.PathLike) else store
         if self._store is not None:
             self._open_store(self._store)
         self._models.logged = self._store is not None
@@ -333,7 +338,7 @@ class Fleet:
         about = contents.model.get("extra", {}).get("fleet")
         if not isinstance(about, dict) or about.keys() != {"base", "max_keys"}:
             raise FleetStoreError("the configuration is not one of a fleet.")
-        model, _ = learners.restored(Contents({**contents.model, "extra": {}}, contents.state))
+        model: Any = _restored(contents)
         names = getattr(model, "feature_names_in_", None)
         base = model if about["base"] == "model" else about["base"]
         return cls(
@@ -419,6 +424,22 @@ class Fleet:
 
 
 _EXPORT = b"PKFLEET1"
+
+
+def _seeded(learner: OnlineLearner, base: Any, store: FolderStore | None) -> OnlineLearner:
+    """The learner with a number as its random_state, so that all models have the same seed, also after a restart."""
+    if isinstance(learner.random_state, Integral):
+        return learner
+    stored = None if store is None else store.configuration()
+    if store is not None and stored is not None:
+        base = _restored(_decoded(stored, store.path))
+    seed = recipe_of(base).seed if isinstance(base, OnlineLearner) else learners.drawn_seed(learner.random_state)
+    seeded: OnlineLearner = clone(learner).set_params(random_state=seed)
+    return seeded
+
+
+def _restored(contents: Contents) -> OnlineLearner:
+    return learners.restored(Contents({**contents.model, "extra": {}}, contents.state))[0]
 
 
 def _targets(learner: OnlineLearner, classes: Any) -> Any:
