@@ -477,6 +477,13 @@ class PyLearner {
     }
 
     std::size_t state_bytes() const { return engine_->state_bytes(); }
+    // What the seed alone decides, which is not in the state.
+    nb::bytes constants() {
+        const Guard guard(*this, reading);
+        std::vector<unsigned char> bytes(engine_->constants(nullptr));
+        if (!bytes.empty()) (void)engine_->constants(bytes.data());
+        return nb::bytes(bytes.data(), bytes.size());
+    }
     nb::bytes save() {
         const Guard guard(*this, reading);
         if (!engine_->valid())
@@ -1221,6 +1228,7 @@ NB_MODULE(_core, m) {
         .def("forget_lags", &PyLearner::forget_lags)
         .def("forget_rows", &PyLearner::forget_rows)
         .def_prop_ro("state_bytes", &PyLearner::state_bytes)
+        .def("constants", &PyLearner::constants)
         .def("save", &PyLearner::save)
         .def("load", &PyLearner::load, "state"_a);
 

@@ -80,6 +80,9 @@ class FeaturePool {
         Normal normal(rng);
         for (std::size_t tile = 0; tile < tiles(); ++tile) draw(tile, normal);
     }
+    Constants constants() const {
+        return {reinterpret_cast<unsigned char*>(frequencies_), tiles_ * features_ * W, sizeof *frequencies_};
+    }
     // Lends the tiles to owners 1 .. `owners` in turn.
     void reset(std::size_t owners) {
         for (std::size_t tile = 0; tile < tiles(); ++tile) owner_[tile] = static_cast<std::uint8_t>(1 + tile % owners);

@@ -48,6 +48,10 @@ class RandomFeatures {
                 values_[((j / W) * features_ + k) * W + j % W] = static_cast<T>(normal.next());
     }
 
+    Constants constants() const {
+        return {reinterpret_cast<unsigned char*>(values_), padded<T>(frequencies_) * features_ * sizeof(T), sizeof(T)};
+    }
+
     std::size_t tiles() const { return packs_for<T>(frequencies_); }
     double frequency(std::size_t j, std::size_t k) const {
         return static_cast<double>(values_[((j / W) * features_ + k) * W + j % W]);

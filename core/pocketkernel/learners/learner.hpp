@@ -139,7 +139,7 @@ class Learner {
 
     // Constants: what the seed alone decides, such as random frequencies. They are not part of the state: `reset` and
     // `load` draw them, and models of one seed can share them. `draw_constants` returns the generator after the draws.
-    bool has_constants() const { return false; }
+    Constants constants() const { return {}; }
     Rng draw_constants() { return Rng(config_.seed); }
 
     // How many random frequencies a learner has that has any.
@@ -312,7 +312,8 @@ template <class L, bool Reset = true>
 // Identifies the model in saved states.
 template <class L>
 std::uint64_t digest_of(const L& learner) {
-    return model_digest(L::name, sizeof(typename L::Element), learner.config(), L::revision, learner.has_constants());
+    return model_digest(L::name, sizeof(typename L::Element), learner.config(), L::revision,
+                        learner.constants().bytes > 0);
 }
 
 // From the order of the machine to that of a saved state, or back: the state of such a learner, at `state`. The learner
@@ -324,6 +325,20 @@ void convert(const L& learner, unsigned char* state) {
         L counted(learner.config(), arena);
         if constexpr (has_block_of_words<L>) learner.convert_block(learner.state(), state);
     }
+}
+
+// The constants, little-endian as a state: constants().bytes of them.
+template <class L>
+void give_constants(const L& learner, unsigned char* to) {
+    const Constants from = learner.constants();
+    if (from.bytes > 0) std::memcpy(to, from.at, from.bytes);
+    if constexpr (big_endian) swap_words(to, from.bytes, from.word);
+}
+template <class L>
+void take_constants(L& learner, const unsigned char* from) {
+    const Constants to = learner.constants();
+    if (to.bytes > 0) std::memcpy(to.at, from, to.bytes);
+    if constexpr (big_endian) swap_words(to.at, to.bytes, to.word);
 }
 
 // Writes exactly state_bytes(learner) bytes.
@@ -361,7 +376,7 @@ template <class L>
     if (digest.value() != header.checksum) return Status::state_damaged;
     std::memcpy(learner.state(), from + sizeof header, learner.state_bytes_);
     convert(learner, learner.state());
-    (void)learner.draw_constants();
+    if constexpr (parts::drawing) (void)learner.draw_constants();
     if constexpr (parts::validation)
         if (!learner.valid()) {
             std::memset(learner.state(), 0, learner.state_bytes_);

@@ -108,10 +108,10 @@ class PocketClassifier : public Learner<T> {
     }
 
     // The frequencies, unless they are in the block: there they come and go with its shares.
-    bool has_constants() const { return widths_ > 0 && !has_block(); }
+    Constants constants() const { return has_block() ? Constants() : pool_.constants(); }
     Rng draw_constants() {
         Rng rng(config_.seed);
-        if (has_constants()) pool_.draw(rng);
+        if (!has_block()) pool_.draw(rng);
         return rng;
     }
 

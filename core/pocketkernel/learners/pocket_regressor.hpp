@@ -102,7 +102,7 @@ class PocketRegressor : public Learner<T> {
         measure();
     }
 
-    bool has_constants() const { return K_ > 1; }
+    Constants constants() const { return pool_.constants(); }
     Rng draw_constants() {
         Rng rng(config_.seed);
         pool_.draw(rng);

@@ -42,7 +42,7 @@ class Raker : public Learner<T> {
         weigh();
     }
 
-    bool has_constants() const { return true; }
+    Constants constants() const { return z_.constants(); }
     Rng draw_constants() {
         Rng rng(config_.seed);
         z_.draw(rng);
