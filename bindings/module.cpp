@@ -25,6 +25,7 @@
 #endif
 
 #include "engine.hpp"
+#include "keys.hpp"
 #include "pocketkernel/event_log.hpp"
 #include "pocketkernel/kernels/list.hpp"
 #include "pocketkernel/losses/list.hpp"
@@ -1194,6 +1195,7 @@ NB_MODULE(_core, m) {
           "code.");
     m.def("bare_pass", bare_pass, "x"_a, "columns"_a.none(), "starts"_a.none(), "features"_a, "stored"_a, "doubles"_a,
           "level"_a);
+    add_keys(m);
     add_text(m);
 
     nb::class_<Settings>(m, "Settings")

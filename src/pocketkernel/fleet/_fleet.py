@@ -1,7 +1,7 @@
 """Fleet: one model for each key."""
 
 import os
-from collections.abc import Callable, Iterator, KeysView, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from numbers import Integral
@@ -16,11 +16,12 @@ from sklearn.base import clone
 
 from pocketkernel import _core, learners, model_file
 from pocketkernel._alone import alone
+from pocketkernel._core import KeyColumn
 from pocketkernel._files import replacing
 from pocketkernel._json import canonical
 from pocketkernel._threads import allowed_threads
 from pocketkernel.fleet import records
-from pocketkernel.fleet._keys import Key, key_of_json, key_to_json, kind_of, read_keys, refuse_large
+from pocketkernel.fleet._keys import Key, column_of, key_of_json, key_to_json, read_keys
 from pocketkernel.fleet._models import BASE, Models
 from pocketkernel.fleet._store import CONFIGURATION, FolderStore
 from pocketkernel.fleet.records import FleetStoreError
@@ -190,15 +191,12 @@ class Fleet:
             scores: Scores = self._template.predict_proba(X)
         return scores
 
-    def _for(self, keys: list[Key], to_learn: bool) -> AbstractContextManager[None]:
-        if keys:
-            kind = kind_of(keys)
-            if self.key_kind not in (None, kind):
-                raise ValueError(f"keys are {kind} here, but those of this fleet are {self.key_kind}.")
-            if kind == "int":
-                refuse_large(keys)  # type: ignore[arg-type]
+    def _for(self, keys: KeyColumn, to_learn: bool) -> AbstractContextManager[None]:
+        if len(keys):
+            if self.key_kind not in (None, keys.kind):
+                raise ValueError(f"keys are {keys.kind} here, but those of this fleet are {self.key_kind}.")
             if to_learn:
-                self.key_kind = kind
+                self.key_kind = keys.kind
         return self._models.rows_with(keys)
 
     # ---- models -----------------------------------------------------------------------------------------------------
@@ -211,11 +209,11 @@ class Fleet:
         return key in self._models.of or (isinstance(key, str | bytes | int) and self._archived(key) is not None)
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self._models.of)
+        return iter(self.keys())
 
-    def keys(self) -> KeysView[Key]:
-        """Keys in memory, in the order in which they came."""
-        return self._models.of.keys()
+    def keys(self) -> list[Key]:
+        """Keys in memory, in the order in which they came, but a new key may take the place of one that has left."""
+        return list(self._models.of.column())
 
     def __getitem__(self, key: Key) -> OnlineLearner:
         """A copy of the model of a key, as an ordinary estimator."""
@@ -225,7 +223,7 @@ class Fleet:
         state = self._archived(key)
         if state is None:
             raise KeyError(key)
-        with self._for([key], False):
+        with self._for(column_of([key]), False):
             spare = self._models.visit(key)
             try:
                 return learners.written(self._template, self._blank, self._models.core.save(spare))
@@ -238,7 +236,7 @@ class Fleet:
 
     def __setitem__(self, key: Key, model: OnlineLearner) -> None:
         """Make a copy of a model the model of a key."""
-        with alone(self), self._for([key], True):
+        with alone(self), self._for(column_of([key]), True):
             self._check_same(model)
             slot = self._models.open(key)
             self._put(slot, model)
@@ -292,11 +290,11 @@ class Fleet:
 
     def tally(self) -> dict[str, Array]:
         """Counters of all models in memory: keys, and their rounds, mistakes and cumulative_loss."""
-        slots = np.fromiter(self._models.of.values(), dtype=np.int64, count=len(self))
+        slots = self._models.slots()
         numbers = np.empty((len(slots), 3))
         self._models.core.tallies(slots, numbers)
         keys = np.empty(len(slots), dtype=object)
-        keys[:] = list(self._models.of)
+        keys[:] = self.keys()
         return {
             "keys": keys,
             "rounds": numbers[:, 0].astype(np.int64),
@@ -385,8 +383,7 @@ class Fleet:
     def _log_lesson(self) -> None:
         lesson, self._models.lesson = self._models.lesson, None
         if self._store is not None and lesson is not None:
-            assert self.key_kind is not None
-            self._store.append(records.lesson_piece(self.key_kind, *lesson, offset=self.offset), len(lesson[0]))
+            self._store.append(records.lesson_piece(*lesson, offset=self.offset), len(lesson[2]))
             self._commit_if_due()
 
     def _commit_if_due(self) -> None:
