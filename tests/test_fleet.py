@@ -125,6 +125,23 @@ def test_all_models_have_one_seed(tmp_path):
         fleet_of(random)["a"] = base
 
 
+@pytest.mark.parametrize("learner", [POCKET, MOMDS(budget=12, random_state=0)], ids=lambda one: type(one).__name__)
+def test_weights_of_classes(learner, tmp_path):
+    keys, X, y = keyed()
+    weighed = clone(learner).set_params(class_weight={0: 0.5, 1: 7.0})
+    sample_weight = np.random.default_rng(5).uniform(0, 3, len(y))
+    with fleet_of(weighed, store=tmp_path / "fleet") as fleet:
+        scores = fleet.predict_then_learn(keys, X, y, sample_weight)
+    with Fleet.load(tmp_path / "fleet") as again:
+        for key in set(keys.tolist()):
+            alone, mine = clone(weighed), keys == key
+            expected = alone.predict_then_learn(X[mine], y[mine], [0, 1], sample_weight[mine])
+            assert np.array_equal(scores[mine], expected)
+            assert again[key].to_bytes() == alone.to_bytes()
+    with pytest.raises(ValueError, match="class_weight='balanced' needs counts"):
+        fleet_of(clone(learner).set_params(class_weight="balanced"))
+
+
 @pytest.mark.parametrize(
     ("learner", "stored"),
     [

@@ -40,7 +40,8 @@ class Fleet:
     Parameters
     ----------
     learner : estimator
-        What each model is, for example ``PocketClassifier(memory="4KiB", random_state=0)``; not changed. A model takes
+        What each model is, for example ``PocketClassifier(memory="4KiB", random_state=0)``; not changed. Its
+        `class_weight` is None or a dict, because a fleet keeps no counts of labels for each key. A model takes
         fewer bytes here than alone (`slot_bytes`), because everything that is the same for all models exists once, such
         as random frequencies. All models have one seed: if `random_state` is not a number, that of the store or of the
         base if there is one, else one drawn now.
@@ -90,8 +91,11 @@ class Fleet:
             raise TypeError(f"learner={learner!r} is not a learner of pocketkernel: use PocketClassifier, for example.")
         if max_keys is not None and max_keys < 1:
             raise ValueError(f"max_keys={max_keys!r} is too small: use 1 or more.")
-        if getattr(learner, "class_weight", None) is not None:
-            raise ValueError("class_weight is not supported in a fleet: give sample_weight, or class_weight=None.")
+        if getattr(learner, "class_weight", None) == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs counts of the labels of each key, which a fleet does not keep: give the "
+                "weights, for example class_weight={0: 1.0, 1: 10.0}, or sample_weight."
+            )
         self._store = FolderStore(store) if isinstance(store, str | os.PathLike) else store
         learner = _seeded(learner, base, self._store)
         self._template: Any = learners.blank(learner, features, _targets(learner, classes))
