@@ -159,6 +159,45 @@ def test_frequencies_are_shared_by_all_models(learner, stored):
     assert lanes.tobytes() not in fleet["a"].to_bytes()
 
 
+@pytest.mark.parametrize("given", [{}, {"base": "shared"}, {"max_keys": 4}], ids=str)
+def test_mapped_slabs_give_the_same_bits(given, tmp_path):
+    stream = keyed()
+    with (
+        fleet_of(store=tmp_path / "one", **given) as one,
+        fleet_of(store=tmp_path / "two", slabs="mapped", **given) as other,
+    ):
+        assert np.array_equal(fed(one, stream, 250), fed(other, stream, 250))
+        assert same(one, other)
+        assert sorted(os.listdir(tmp_path / "one")) == sorted(os.listdir(tmp_path / "two"))  # the file has no name
+        one.snapshot()
+    with Fleet.load(tmp_path / "one", slabs="mapped") as again:
+        assert same(again, other)
+
+
+def test_mapped_slabs_grow_and_a_full_disk_is_an_error(tmp_path, monkeypatch):
+    def full(*given):
+        raise OSError(errno.ENOSPC, "full")
+
+    with fleet_of(store=tmp_path / "fleet", slabs="mapped") as fleet:
+        core = fleet._models.core
+        most = core.capacity - 1  # the first slot is the base's
+        X, y = np.zeros((most, 3)), np.zeros(most, dtype=int)
+        fleet.partial_fit(range(most), X, y)
+        assert core.capacity == core.slots_per_slab
+        monkeypatch.setattr(os, "posix_fallocate", full)
+        with pytest.raises(OSError, match="full"):
+            fleet.partial_fit([0, -1, -2], X[:3], y[:3])
+        assert (len(fleet), fleet.clock) == (most, most)
+        monkeypatch.undo()
+        fleet.partial_fit([0, -1, -2], X[:3], y[:3])
+        assert core.capacity == 2 * core.slots_per_slab
+        assert (len(fleet), fleet.clock) == (most + 2, most + 3)
+    with pytest.raises(ValueError, match="store=<path>"):
+        fleet_of(slabs="mapped")
+    with pytest.raises(ValueError, match="slabs='disk' is unknown"):
+        fleet_of(slabs="disk")
+
+
 # ---- keys and rows --------------------------------------------------------------------------------------------------
 
 

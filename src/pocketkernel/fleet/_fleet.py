@@ -23,6 +23,7 @@ from pocketkernel._threads import allowed_threads
 from pocketkernel.fleet import records
 from pocketkernel.fleet._keys import Key, column_of, key_of_json, key_to_json, read_keys
 from pocketkernel.fleet._models import BASE, Models
+from pocketkernel.fleet._slabs import MappedSlabs
 from pocketkernel.fleet._store import CONFIGURATION, FolderStore
 from pocketkernel.fleet.records import FleetStoreError
 from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
@@ -58,6 +59,9 @@ class Fleet:
     max_keys : int or None
         Maximum number of keys in memory. The key that was used least recently is evicted: into the store if there is
         one, from where it returns with its next row; otherwise it is forgotten.
+    slabs : "memory" or "mapped"
+        Where the models are: in memory, or in a memory-mapped file in the folder of the store, for fleets that are
+        larger than memory. The file is scratch space without a name; what outlasts a crash is the same in both cases.
     n_jobs : int or None
         Threads, as for every learner. Results do not depend on it.
 
@@ -85,6 +89,7 @@ class Fleet:
         store: str | os.PathLike[str] | FolderStore | None = None,
         base: Any = None,
         max_keys: int | None = None,
+        slabs: str = "memory",
         n_jobs: int | None = None,
     ) -> None:
         if not isinstance(learner, OnlineLearner):
@@ -107,12 +112,23 @@ class Fleet:
         """What was given as `offset` with the last rows that were learned."""
         core = recipe_of(self._template).fleet()
         shared = isinstance(base, str) and base == "shared"
-        self._models = Models(core, shared=shared, max_keys=max_keys, threads=allowed_threads(n_jobs))
+        self._models = Models(
+            core, shared=shared, max_keys=max_keys, threads=allowed_threads(n_jobs), mapped=self._mapped(slabs)
+        )
         self._begin_base(base, shared)
         learners.with_core(self._template, self._models)
         if self._store is not None:
             self._open_store(self._store)
         self._models.logged = self._store is not None
+
+    def _mapped(self, slabs: str) -> MappedSlabs | None:
+        if slabs not in ("memory", "mapped"):
+            raise ValueError(f"slabs={slabs!r} is unknown: use 'memory' or 'mapped'.")
+        if slabs == "memory":
+            return None
+        if not isinstance(self._store, FolderStore):
+            raise ValueError("slabs='mapped' needs a folder for the file: give store=<path>.")
+        return MappedSlabs(self._store.path)
 
     def _begin_base(self, base: Any, shared: bool) -> None:
         if base is None or shared:
@@ -316,27 +332,27 @@ class Fleet:
             records.write_snapshot(self, file, {})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
-        """The fleet in a folder, which continues there, or in a file that `export` wrote."""
+    def load(cls, path: str | os.PathLike[str], *, slabs: str = "memory", n_jobs: int | None = None) -> Self:
+        """The fleet in a folder, which continues there, or in a file that `export` wrote; parameters as for `Fleet`."""
         if os.path.isdir(path):
             store = FolderStore(path)
             configuration = store.configuration()
             if configuration is None:
                 raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {CONFIGURATION}.")
-            return cls._from(_decoded(configuration, path), store, n_jobs)
+            return cls._from(_decoded(configuration, path), store, slabs, n_jobs)
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             head = file.read(len(_EXPORT) + 8)
             length = int.from_bytes(head[len(_EXPORT) :], "little")
             if not head.startswith(_EXPORT) or length > size - len(head):
                 raise FleetStoreError(f"{os.fspath(path)} is not an exported fleet.")
-            fleet = cls._from(_decoded(file.read(length), path), None, n_jobs)
+            fleet = cls._from(_decoded(file.read(length), path), None, slabs, n_jobs)
             with records.naming(Path(path)):
                 records.read_snapshot(fleet, file, size - len(head) - length)
         return fleet
 
     @classmethod
-    def _from(cls, contents: Contents, store: FolderStore | None, n_jobs: int | None) -> Self:
+    def _from(cls, contents: Contents, store: FolderStore | None, slabs: str, n_jobs: int | None) -> Self:
         about = contents.model.get("extra", {}).get("fleet")
         if not isinstance(about, dict) or about.keys() != {"base", "max_keys"}:
             raise FleetStoreError("the configuration is not one of a fleet.")
@@ -350,6 +366,7 @@ class Fleet:
             store=store,
             base=base,
             max_keys=about["max_keys"],
+            slabs=slabs,
             n_jobs=n_jobs,
         )
 

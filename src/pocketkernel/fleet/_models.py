@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from pocketkernel import _core
 from pocketkernel.fleet._keys import Key
+from pocketkernel.fleet._slabs import MappedSlabs
 
 Slots = npt.NDArray[np.int64]
 Rows = tuple[Any, ...]  # a matrix, or values, columns and starts of a CSR matrix
@@ -44,8 +45,11 @@ class Archive(Protocol):
 class Models:
     """Slots, and which key has which."""
 
-    def __init__(self, core: _core.Fleet, *, shared: bool, max_keys: int | None, threads: int) -> None:
+    def __init__(
+        self, core: _core.Fleet, *, shared: bool, max_keys: int | None, threads: int, mapped: MappedSlabs | None = None
+    ) -> None:
         self.core = core
+        self._mapped = mapped
         self.shared = shared
         self.max_keys = max_keys
         self.threads = threads
@@ -61,7 +65,7 @@ class Models:
         self._used = np.zeros(1024, dtype=np.uint64)
         self._free: list[int] = []
         self._oldest: deque[tuple[int, int]] = deque()  # (last used, slot) of the slots used least recently
-        core.reserve(1)
+        self._reserve(1)
         core.begin([BASE], -1)
 
     # ---- what an estimator calls ------------------------------------------------------------------------------------
@@ -160,15 +164,14 @@ class Models:
         new = np.flatnonzero(slots < 0).tolist()
         born = np.zeros(len(keys), dtype=bool) if self.shared else None
         opened: dict[Key, int] = {}
-        for row in new:
-            key = keys[row]
-            if key in opened:
-                slots[row] = slots[opened[key]]
-                continue
-            opened[key] = row
-            slots[row] = self._open(key, born, row)
         learned = 0
         try:
+            for row in new:
+                key = keys[row]
+                if key not in opened:
+                    slots[row] = self._open(key, born, row)
+                    opened[key] = row
+                slots[row] = slots[opened[key]]
             status, learned = self._call_whole(rows, slots, y, weights, scores, born=born)
         except Interrupted as error:
             learned = error.learned
@@ -318,7 +321,7 @@ class Models:
             return False
         self._slots = 1 + len(keys)
         self._used = np.concatenate([np.zeros(1, dtype=np.uint64), used, np.zeros(1024, dtype=np.uint64)])
-        self.core.reserve(self._slots)
+        self._reserve(self._slots)
         return True
 
     def _open(self, key: Key, born: npt.NDArray[np.bool_] | None, row: int) -> int:
@@ -337,12 +340,19 @@ class Models:
         if self._free:
             return self._free.pop()
         slot = self._slots
+        if slot >= self.core.capacity:
+            self._reserve(slot + 1)
         self._slots += 1
         if slot >= len(self._used):
             self._used = np.concatenate([self._used, np.zeros(len(self._used), dtype=np.uint64)])
-        if slot >= self.core.capacity:
-            self.core.reserve(slot + 1)
         return slot
+
+    def _reserve(self, slots: int) -> None:
+        if self._mapped is None:
+            self.core.reserve(slots)
+            return
+        while self.core.capacity < slots:
+            self.core.add_slab(self._mapped.new(self.core.bytes_of_slab))
 
     def _close(self, key: Key) -> None:
         slot = self.of.get(key)
