@@ -282,7 +282,7 @@ def test_division_and_root_without_an_fpu(tmp_path):
                 case 2: return double_of(sign | fraction | (1003 + draw() % 40) << 52);
                 case 3: return double_of(sign | fraction | draw() % 3 << 52);  // subnormal, or almost
                 case 4: return double_of(sign | (fraction & 7) | 0x3ff0000000000000ULL);
-                default: return double_of(sign | (draw() % 4 << 51) + draw() % 3 * pk_soft::infinity / 2);
+                default: return double_of(sign | ((draw() % 4 << 51) + draw() % 3 * pk_soft::infinity / 2));
             }}
         }}
         static bool same(double a, double b) {{ return bits_of(a) == bits_of(b) || (a != a && b != b); }}

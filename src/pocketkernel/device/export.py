@@ -12,7 +12,7 @@ from pocketkernel import _core
 from pocketkernel._include import get_include
 from pocketkernel.device.figures import Figures, measured
 from pocketkernel.device.model import Exported, clip_of, exported
-from pocketkernel.learners import contents_of
+from pocketkernel.learners import contents_of, core_of
 from pocketkernel.model_file import LIBRARY_VERSION
 
 
@@ -180,6 +180,7 @@ def _config(known: Exported) -> str:
 #if !defined(POCKETKERNEL_VALIDATION)
 #define POCKETKERNEL_VALIDATION 0
 #endif
+#define POCKETKERNEL_DRAWING 0
 
 #include "pocketkernel/learners/{recipe.learner}.hpp"
 
@@ -218,25 +219,32 @@ def _number(value: float) -> str:
 
 
 def _state(known: Exported) -> str:
-    state = known.state
-    lines = [", ".join(str(b) for b in state[at : at + 24]) + "," for at in range(0, len(state), 24)]
     labels = known.labels
     names = ""
     if labels is not None:
         listed = ", ".join(_text(label) for label in labels)
         names = f'\nextern "C" {{\nconst char* const pk_labels[PK_CLASSES] = {{{listed}}};\n}}\n'
     return f"""\
-// The state of this model when it was exported, and the names of its classes. Made by pocketkernel {LIBRARY_VERSION}.
+// The state of this model when it was exported, what its seed decides, such as random frequencies, and the names of its
+// classes. Made by pocketkernel {LIBRARY_VERSION}.
 #pragma once
 
 namespace {{
 
 constexpr unsigned char pk_first_state[PK_STATE_BYTES] = {{
-{chr(10).join("    " + line for line in lines)}
+{_bytes(known.state)}
+}};
+
+constexpr unsigned char pk_constants[] = {{
+{_bytes(core_of(known.learner).constants() or bytes(1))}
 }};
 
 }}  // namespace
 {names}"""
+
+
+def _bytes(data: bytes) -> str:
+    return "\n".join("    " + ", ".join(str(b) for b in data[at : at + 24]) + "," for at in range(0, len(data), 24))
 
 
 # ---- README ---------------------------------------------------------------------------------------------------------

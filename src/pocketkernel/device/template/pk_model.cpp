@@ -29,7 +29,7 @@ int minus(pocketkernel::Status status) { return -static_cast<int>(status); }
 
 extern "C" {
 
-int pk_start(void) { return minus(model.start(pk_first_state, sizeof pk_first_state)); }
+int pk_start(void) { return minus(model.start(pk_first_state, sizeof pk_first_state, pk_constants)); }
 
 #if PK_REGRESSION
 int pk_learn(const pk_value* row, const double* targets, double* answers) {
