@@ -57,6 +57,27 @@ def test_certify_the_folder_of_a_run_and_a_river_model(rows, tmp_path, capsys):
     assert "MOMDH after 400 rows" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("learner", "seen"),
+    [
+        ("pocket", "regret against the linear part"),
+        ("momds", "Least loss of any competitor, by its norm"),
+        ("multiclassmomds", "Least loss of any competitor, by its norm"),
+        ("momdh", "bound: full buffer"),
+        ("sharedmomdh", "bound: expert advice"),
+        ("lkmbooks", None),
+        ("raker", None),
+    ],
+)
+def test_the_report_of_a_run_has_what_is_proved(rows, tmp_path, capsys, learner, seen):
+    assert main(["run", "rows.svm", "--learner", learner, "--memory", "32KiB", "--out", "done"]) == 0
+    page = (tmp_path / "done" / "report.html").read_text()
+    assert "What is proved about mistakes" in page
+    assert ("What is proved about the regret" in page) == (seen is not None)
+    if seen:
+        assert seen in page
+
+
 def test_certify_mistakes(rows, tmp_path, capsys):
     MOMDS(budget=30, random_state=0).fit(*rows).save(tmp_path / "model")
     assert main(["certify", "model", "--delta", "1"]) == 2

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +27,16 @@ pytest.importorskip("pyspark", reason="pip install 'pocketkernel[spark]'")
 pytest.importorskip("google.protobuf", reason="pip install 'pocketkernel[spark]'")
 
 WORKER = Path(__file__).with_name("spark_worker.py")
-FILES, ROWS = 5, 300
+ROWS = 300
+KILLS = int(os.environ.get("POCKETKERNEL_SPARK_KILLS", "2"))
 
 
-def events(folder):
+def events(folder, files=5):
     """Files of a keyed stream, in folder/in, and the stream itself."""
     rng = np.random.default_rng(0)
     (folder / "in").mkdir(parents=True)
     parts = []
-    for n in range(FILES):
+    for n in range(files):
         X, users = rng.normal(size=(ROWS, 3)), rng.integers(0, 20, ROWS)
         rows = pd.DataFrame({"user": [f"u{user}" for user in users], "t": np.arange(n * ROWS, (n + 1) * ROWS)})
         rows["y"] = np.where((X[:, 0] > 0) ^ (users % 2 == 0), "yes", "no")
@@ -77,22 +79,45 @@ def check(folder, stream, digest):
     assert digest == models
 
 
+def processes_of(session, what):
+    """Processes of a session, by what their command lines contain."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.getsid(int(entry.name)) == session and what in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+def kill(pids):
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(pids) > 0
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="finds processes in /proc")
 def test_killed_and_resumed(tmp_path):
-    stream = events(tmp_path)
+    """Everything, the JVM alone or the Python workers alone, at random moments; POCKETKERNEL_SPARK_KILLS times."""
+    stream = events(tmp_path, files=max(5, 2 * KILLS))
     moments = random.Random(0)
-    kills = 0
-    for _ in range(2):
+    victims = {"all": b"", "JVM": b"java", "workers": b"pyspark.daemon"}
+    killed = dict.fromkeys(victims, 0)
+    for n in range(KILLS):
         process = start(tmp_path)
-        began = time.monotonic()
-        while not (tmp_path / "checkpoint" / "offsets" / "0").exists() and time.monotonic() - began < 300:
-            time.sleep(0.2)
-        time.sleep(moments.uniform(0.0, 6.0))
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)  # the driver, the JVM and the Python workers
-            kills += 1
+        assert process.stdout.readline() == "running\n"
+        time.sleep(moments.uniform(0.0, 8.0))
+        name = list(victims)[n % len(victims)]
+        killed[name] += process.poll() is None and kill(processes_of(process.pid, victims[name]))
+        commits = len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")))
+        print(f"kill {n}: {name}, after {commits} micro-batches")
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(60)  # what is left gives up by itself, or never
+        kill(processes_of(process.pid, b""))
         process.communicate()
-    assert kills > 0
     check(tmp_path, stream, finish(start(tmp_path)))
+    print(f"killed {killed}: {len(stream):,} answers and all models equal to the bit")
+    assert sum(killed.values()) > 0
 
 
 def test_batch(tmp_path):

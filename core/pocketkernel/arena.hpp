@@ -15,6 +15,12 @@
 
 POCKETKERNEL_BEGIN
 
+// Where a learner keeps what the seed alone decides, which is not part of its state; in words of this size.
+struct Constants {
+    unsigned char* at = nullptr;
+    std::size_t bytes = 0, word = 1;
+};
+
 class Arena {
   public:
     Arena() = default;  // counts only

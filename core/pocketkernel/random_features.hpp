@@ -19,13 +19,13 @@ class RandomFeatures {
     static constexpr std::size_t W = lanes_of<T>;
 
     RandomFeatures() = default;
-    // The frequencies are part of the learner's state; the order of the kernels is not, see `plan`.
-    RandomFeatures(Arena& arena, std::size_t frequencies, std::size_t features)
-        : frequencies_(frequencies), features_(features), values_(arena.take<T>(padded<T>(frequencies), features)) {}
-
-    // Arranges the kernels, widest first.
-    void plan(Arena& arena, const Config& config) {
-        count_ = config.kernel_count;
+    // Nothing here is part of a learner's state: the seed decides the frequencies. The kernels are arranged widest
+    // first.
+    RandomFeatures(Arena& arena, const Config& config)
+        : frequencies_(config.budget),
+          features_(config.features),
+          count_(config.kernel_count),
+          values_(arena.take<T>(padded<T>(frequencies_), features_)) {
         link_ = arena.take<Link>(count_);
         for (std::size_t i = 0; link_ && i < count_; ++i) {
             std::size_t n = i;
@@ -46,6 +46,10 @@ class RandomFeatures {
         for (std::size_t j = 0; j < frequencies_; ++j)
             for (std::size_t k = 0; k < features_; ++k)
                 values_[((j / W) * features_ + k) * W + j % W] = static_cast<T>(normal.next());
+    }
+
+    Constants constants() const {
+        return {reinterpret_cast<unsigned char*>(values_), padded<T>(frequencies_) * features_ * sizeof(T), sizeof(T)};
     }
 
     std::size_t tiles() const { return packs_for<T>(frequencies_); }
@@ -83,13 +87,6 @@ class RandomFeatures {
             }
             visit(link_[n].kernel, cosine * weight, sine * weight);
         }
-    }
-
-    // The numbers of Normal are within +-6.
-    bool valid() const {
-        for (std::size_t n = 0; n < padded<T>(frequencies_) * features_; ++n)
-            if (!(absolute(values_[n]) <= T(6))) return false;
-        return true;
     }
 
   private:

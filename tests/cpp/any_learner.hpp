@@ -12,6 +12,7 @@
 #include "pocketkernel/losses/list.hpp"
 #include "pocketkernel/rng.hpp"
 #include "pocketkernel/row.hpp"
+#include "pocketkernel/state.hpp"
 #include "pocketkernel/status.hpp"
 
 struct Which {
@@ -105,6 +106,23 @@ class Made {
     void* block_;
     AnyLearner learner_;
 };
+
+// The header of a saved state, which is little-endian on every machine.
+inline pocketkernel::StateHeader header_of(const unsigned char* state) {
+    pocketkernel::StateHeader header;
+    std::memcpy(&header, state, sizeof header);
+    header.convert();
+    return header;
+}
+// Gives a state whose contents were changed the checksum that belongs to them, as a forger would.
+inline void seal(unsigned char* state, std::size_t size) {
+    pocketkernel::StateHeader header = header_of(state);
+    pocketkernel::Digest digest;
+    digest.add_bytes(state + sizeof header, size - sizeof header);
+    header.checksum = digest.value();
+    header.convert();
+    std::memcpy(state, &header, sizeof header);
+}
 
 // Draws from 48 fixed rows, so that many are exact repeats. A third are dense, the others sparse, one of them zero.
 // Their values are floats, the same numbers in either precision. Of three classes the third is a side of its own.

@@ -517,7 +517,9 @@ struct PocketCourse {
 PocketCourse course_of(const AnyLearner& learner) {
     PocketCourse course;
     learner.save(state);
-    std::memcpy(&course, state + sizeof(StateHeader) + 2 * pack_bytes, sizeof course);
+    unsigned char* begin = state + sizeof(StateHeader) + 2 * pack_bytes;
+    if (big_endian) swap_words(begin, sizeof course, 8);
+    std::memcpy(&course, begin, sizeof course);
     return course;
 }
 
@@ -668,14 +670,9 @@ TEST(pocket_classifier_survives_any_state) {
         const std::size_t size = made->state_bytes();
         for (std::size_t place = sizeof(StateHeader); place <= size; place += stride) {
             made->save(state);
-            StateHeader header;
-            std::memcpy(&header, state, sizeof header);
             const bool all = place + stride > size;
-            std::memset(state + (all ? sizeof header : place), 0xff, all ? size - sizeof header : 1);
-            Digest digest;
-            digest.add_bytes(state + sizeof header, size - sizeof header);
-            header.checksum = digest.value();
-            std::memcpy(state, &header, sizeof header);
+            std::memset(state + (all ? sizeof(StateHeader) : place), 0xff, all ? size - sizeof(StateHeader) : 1);
+            seal(state, size);
             const Status status = victim->load(state, size);
             CHECK(status == Status::ok || (status == Status::state_damaged && same_state(*victim, *fresh)));
             CHECK(!all || status == Status::state_damaged);

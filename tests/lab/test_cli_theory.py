@@ -38,7 +38,7 @@ def test_regret_is_what_the_library_says(rows, capsys):
     assert found["curve"]["rows"][-1] == 400
 
 
-@pytest.mark.parametrize("learner", ["momds", "momdh", "lkmbooks", "raker"])
+@pytest.mark.parametrize("learner", ["momds", "momdh", "sharedmomdh", "lkmbooks", "raker"])
 def test_regret_of_every_learner(learner, rows, tmp_path, capsys):
     page = tmp_path / "page.html"
     given = ["--learner", learner, *FAST, "--kernel", "4", "--rows", "200", "--landmarks", "50"]
@@ -48,9 +48,10 @@ def test_regret_of_every_learner(learner, rows, tmp_path, capsys):
     html = page.read_text()
     assert "Regret so far" in html
     assert f"pocketkernel lab regret rows.svm --learner {learner}" in html and "--landmarks=50" in html
-    paper = learner.startswith("momd")
-    assert ("T1, expert advice" in text) == paper
-    assert ("No bound on the regret of this learner is proved" in text) == (not paper)
+    bounded = "momd" in learner
+    assert ("T1, expert advice" in text) == bounded
+    assert ("xi |J|" in text) == (learner in ("momds", "momdh"))
+    assert ("No bound on the regret of this learner is proved" in text) == (not bounded)
 
 
 def test_rows_of_a_permutation_come_from_the_whole_file(rows, tmp_path, capsys):

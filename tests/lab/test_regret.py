@@ -10,18 +10,19 @@ from sklearn.exceptions import NotFittedError
 
 import oracle
 from oracle.parts import gram, values
-from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, Raker, gaussians
+from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, Raker, SharedMOMDH, gaussians
 from pocketkernel.kernels import Gaussian, Laplacian, Linear, Polynomial
 from pocketkernel.lab.experiments.learnability import learnability
 from pocketkernel.lab.theory import adversary, decompose, regret_curve, removal_harm, slope, study_regret, trace
 from pocketkernel.lab.theory.losses import loss_values
 from pocketkernel.lab.theory.rows import gram as kernel_matrix
+from pocketkernel.learners import core_of
 from pocketkernel.losses import LOSSES
 from pocketkernel.stream import known_kernel
 
 KERNELS = (*gaussians([0.5, 1, 4]), Laplacian(2.0), Polynomial(2))
 LEARNERS = {"m_omd_s": MOMDS, "m_omd_h": MOMDH}
-ORACLES = {"m_omd_s": oracle.MOMDS, "m_omd_h": oracle.MOMDH}
+ORACLES = {"m_omd_s": oracle.MOMDS, "m_omd_h": oracle.MOMDH, "shared": oracle.SharedMOMDH}
 
 
 def stream(rows=250, seed=0):
@@ -105,20 +106,20 @@ def run_oracle(name, X, y, **setting):
     """The oracle's rounds: scores, per-kernel scores, weights, and the expansions around every removal."""
     model = ORACLES[name](KERNELS, X.shape[1], **setting)
     scores, kernel_scores, weights, removals = [], [], [], []
-    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+    remove = model.remove
+
+    def recorded(*kernels):
+        removals.extend((len(scores), i, *parts(model, i)) for i in kernels or range(len(KERNELS)))
+        remove(*kernels)
+
+    model.remove = recorded
+    for x, label in zip(X, y, strict=True):
         weights.append(model.hedge.p.copy())
-        before = [parts(model, i) for i in range(len(KERNELS))]
         if name == "m_omd_s":
             kernel_scores.append([f(x) for f in model.f])
-            counts = [model.removals] * len(KERNELS)
         else:
             kernel_scores.append([model.f_prime(i, x) + model.lam * model.H(i, x) for i in range(len(KERNELS))])
-            counts = [len(part.a) for part in model.S]
         scores.append(model.learn(x, label))
-        for i in range(len(KERNELS)):
-            dropped = model.removals > counts[i] if name == "m_omd_s" else len(model.S[i].a) < counts[i]
-            if dropped:
-                removals.append((t, i, *before[i]))
     return np.array(scores), np.array(kernel_scores), np.array(weights), removals
 
 
@@ -129,7 +130,7 @@ def parts(model, i):
     return model.S[i].rows.copy(), model.S[i].a.copy(), model.S0[i].rows.copy(), model.S0[i].a.copy()
 
 
-@pytest.mark.parametrize("removal", ["half", "restart"])
+@pytest.mark.parametrize("removal", ["half", "restart", "eager"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_trace_is_what_the_oracle_does(name, removal):
     X, y = stream()
@@ -143,10 +144,11 @@ def test_a_trace_is_what_the_oracle_does(name, removal):
     assert [(one.round, one.kernel) for one in run.removals] == [place[:2] for place in removals]
     np.testing.assert_array_equal(run.removal_counts, learner.diagnostics_.kernel_removals)
     assert len(removals) > len(KERNELS)
+    assert run.full.any() == (removal != "eager")
     moved = np.zeros(len(KERNELS))
     for t, i, rows, a, archive, a0 in removals:
         Z, b, f = competitor(X, KERNELS[i])
-        kept = B - (B // 2 if removal == "half" else B)
+        kept = 0 if removal == "restart" else B - B // 2
         stays = slice(0, kept) if name == "m_omd_h" else slice(B - kept, B)
         everything = np.vstack([rows, archive, Z])
         G = gram(KERNELS[i], everything)
@@ -162,6 +164,25 @@ def test_a_trace_is_what_the_oracle_does(name, removal):
         assert harm.moved == pytest.approx(moved[i], abs=1e-7)
         assert harm.xi == pytest.approx(moved[i] / (U**2 * max(harm.removals, 1)), abs=1e-7)
         assert harm.harmless == (moved[i] <= U**2)
+
+
+def test_a_trace_of_a_shared_buffer_is_what_the_oracle_does():
+    X, y = stream()
+    setting = {"B": 12, "U": 1.5, "seed": 7}
+    scores, kernel_scores, weights, _ = run_oracle("shared", X, y, **setting)
+    learner = SharedMOMDH(kernels=KERNELS, budget=12, norm_bound=1.5, dtype="float64", random_state=7)
+    run = trace(learner, X, y)
+    np.testing.assert_allclose(run.scores, scores, atol=1e-9)
+    np.testing.assert_allclose(run.kernel_scores, kernel_scores, atol=1e-9)
+    np.testing.assert_allclose(run.weights, weights, atol=1e-9)
+    assert run.removal_counts.tolist() == [learner.diagnostics_.removals] * len(KERNELS)
+    assert run.removal_counts[0] > 1
+    assert not run.full.any()
+    np.testing.assert_allclose(run.evidence[-1], core_of(learner).evidence())
+    for i, kernel in enumerate(KERNELS):
+        assert decompose(run, competitor(X, kernel)[2], i).slack >= -1e-6
+    with pytest.raises(ValueError, match="is not recorded"):
+        removal_harm(run, np.zeros(len(y)), 0)
 
 
 def test_rounds_with_a_full_buffer_are_counted():
@@ -278,10 +299,11 @@ def test_regret_follows_the_theorem_where_its_conditions_hold():
 # ---- studies --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("removal", ["half", "eager"])
 @pytest.mark.parametrize("model", [MOMDS(budget=20, random_state=0), MOMDH(budget=20, random_state=0)])
-def test_a_study_ends_where_its_learner_does(model):
+def test_a_study_ends_where_its_learner_does(model, removal):
     X, y = stream(400)
-    model = clone(model).set_params(kernels=gaussians([0.5, 1]))
+    model = clone(model).set_params(kernels=gaussians([0.5, 1]), removal=removal)
     study = study_regret(model, X, y, landmarks=100, points=10)
     done = model.diagnostics_
     assert study.curve.own_loss[-1] == pytest.approx(done.cumulative_loss, rel=1e-5)
@@ -290,11 +312,24 @@ def test_a_study_ends_where_its_learner_does(model):
     assert np.all(study.bound >= study.curve.regret)
     if isinstance(model, MOMDS):
         assert study.bound[-1] == pytest.approx(study.certificate.value, rel=1e-5)
+    elif model.removal == "eager":
+        assert study.bound[-1] <= study.certificate.value  # that of one kernel, and the largest of all
     else:
         assert study.bound[-1] < study.certificate.value  # the certificate does not know the full rounds
     given = study_regret(clone(model), X, y, kernel=gaussians([1])[0], norm_bound=9.0, landmarks=50)
     assert given.competitor.norm_bound == 9.0
     assert given.bound is given.parts is None  # the theorem is about functions within the learner's U
+
+
+def test_a_study_of_a_shared_buffer():
+    X, y = stream(400)
+    model = SharedMOMDH(budget=20, kernels=gaussians([0.5, 1]), random_state=0)
+    study = study_regret(model, X, y, landmarks=100, points=10)
+    assert study.curve.own_loss[-1] == pytest.approx(model.diagnostics_.cumulative_loss, rel=1e-5)
+    assert study.parts.regret == pytest.approx(study.curve.regret[-1])
+    assert np.all(study.bound >= study.curve.regret)
+    assert study.bound[-1] <= study.certificate.value  # that of one kernel, and the largest of all
+    assert study.harm is None
 
 
 def test_the_errors_of_a_trace_are_the_learners():

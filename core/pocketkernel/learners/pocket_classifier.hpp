@@ -38,8 +38,7 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision =
-        4;  // 3 had a ring of a fixed size for more than two classes, and no ferns
+    static constexpr std::uint32_t revision = 5;  // 4 kept all frequencies
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -84,7 +83,7 @@ class PocketClassifier : public Learner<T> {
     }
 
     void reset() {
-        common_->rng = Rng(config_.seed);
+        common_->rng = draw_constants();
         mixture_.reset();
         if (has_lags()) lags_.reset();
         scale_.reset();
@@ -97,7 +96,8 @@ class PocketClassifier : public Learner<T> {
             ring_.reset();
             ring_.resize(pages_left());
         }
-        if (widths_ > 0) pool_.reset(common_->rng, owners());
+        if (has_block()) pool_.draw(common_->rng);
+        if (widths_ > 0) pool_.reset(owners());
         for (std::size_t i = 0; i < K_; ++i) {
             experts_[i].squares = 1.0;
             experts_[i].tiles = pool_.tiles_of(i);
@@ -105,6 +105,14 @@ class PocketClassifier : public Learner<T> {
         for (std::size_t k = 0; k < config_.features; ++k) squares()[k] = T(1);
         course_->next_review = first_review;
         measure();
+    }
+
+    // The frequencies, unless they are in the block: there they come and go with its shares.
+    Constants constants() const { return has_block() ? Constants() : pool_.constants(); }
+    Rng draw_constants() {
+        Rng rng(config_.seed);
+        if (!has_block()) pool_.draw(rng);
+        return rng;
     }
 
     // How many there are now. A linear model alone has none, whatever the budget.

@@ -15,6 +15,7 @@ class Raker : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "raker";
+    static constexpr std::uint32_t revision = 2;  // 1 kept the frequencies
 
     [[nodiscard]] static Status check(const Config& c) {
         const Status status = check_common<T>(c, false);
@@ -30,17 +31,22 @@ class Raker : public Learner<T> {
     Raker(const Config& c, Arena& arena) : Learner<T>(c, arena) {
         own_ = arena.take<Own>(K_);
         theta_ = Coefficients<T>(arena, 2 * K_, c.budget);
-        z_ = RandomFeatures<T>(arena, c.budget, c.features);
         this->end_of_state(arena, K_);
-        z_.plan(arena, c);
+        z_ = RandomFeatures<T>(arena, c);
         turned_ = Coefficients<T>(arena, 3, c.budget);
         loss_scale_ = is_smooth(c.loss) ? 2.0 : 1.0;
     }
 
     void reset() {
-        common_->rng = Rng(config_.seed);
-        z_.draw(common_->rng);
+        common_->rng = draw_constants();
         weigh();
+    }
+
+    Constants constants() const { return z_.constants(); }
+    Rng draw_constants() {
+        Rng rng(config_.seed);
+        z_.draw(rng);
+        return rng;
     }
 
     double frequency(std::size_t j, std::size_t k) const { return z_.frequency(j, k); }
@@ -74,7 +80,7 @@ class Raker : public Learner<T> {
     bool valid() const {
         // The squares of theta are summed in T, two in every lane of a tile.
         const double largest = (sizeof(T) == sizeof(float) ? 7e18 : 1e70) / std::sqrt(static_cast<double>(z_.tiles()));
-        bool good = this->common_valid() && theta_.finite(largest) && z_.valid();
+        bool good = this->common_valid() && theta_.finite(largest);
         double total = 0.0;
         for (std::size_t i = 0; i < K_; ++i) {
             good = good && this->is_sum(own_[i].cost) && this->is_sum(own_[i].norm2) && own_[i].p >= 0.0;

@@ -137,7 +137,7 @@ def carry_out(
             command=command,
             begun=begun,
             step=watch.step,
-            finished=(lambda _: _write_report(folder, job.name)) if report else None,
+            finished=(lambda run: _write_report(run, folder, job.name)) if report else None,
             stop=interrupt.pressed,
         )
         speed = watch.speed(done)
@@ -194,10 +194,12 @@ def command_of(files: tuple[str, ...], learner: str, learning: Learning, reading
     return command_line(["pocketkernel", "run", *files, "--learner", learner], chosen, usual)
 
 
-def _write_report(folder: Path, name: str) -> None:
+def _write_report(run: Run, folder: Path, name: str) -> None:
     record = Record.read(folder)
     title = f"{record.settings['learner']} on {name}"
-    write_report(folder / REPORT, record, title=title, next_steps=_next_steps(folder, record))
+    certificate = run.model.certificate() if run.task == CLASSIFICATION else None
+    steps = _next_steps(folder, record)
+    write_report(folder / REPORT, record, title=title, next_steps=steps, certificate=certificate)
 
 
 def _next_steps(folder: Path, record: Record) -> list[Step]:

@@ -4,7 +4,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker
+from pocketkernel.learners import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker, SharedMOMDH
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ ROSTER = {
     "pocket": Entrant("PocketClassifier", PocketClassifier, "frequencies", many=PocketClassifier),
     "momds": Entrant("M-OMD-S", MOMDS, "rows", many=MulticlassMOMDS),
     "momdh": Entrant("M-OMD-H", MOMDH, "rows per kernel"),
+    "sharedmomdh": Entrant("M-OMD-H, shared", SharedMOMDH, "rows"),
     "lkmbooks": Entrant("LKMBooks", LKMBooks, "rows"),
     "raker": Entrant("Raker", Raker, "frequencies"),
 }

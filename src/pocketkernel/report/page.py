@@ -23,6 +23,7 @@ SECTIONS = {
     "kernels": ("Kernel weights", "Share of each kernel in the mixture."),
     "buffer": ("Buffer", ""),
     "loss": ("Loss and memory", ""),
+    "proved": ("What is proved about the regret", ""),
     "more": ("More", ""),
 }
 """Heading and note of each section of charts, in the order of the page."""

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pocketkernel.certificate import meaning, mistake_rate, recent_mistake_rate
+from pocketkernel.certificate import Certificate, meaning, mistake_rate, recent_mistake_rate
 from pocketkernel.evaluate.curve import Curve
 from pocketkernel.evaluate.record import Record
 from pocketkernel.report import results as measures
 from pocketkernel.report.axes import written
+from pocketkernel.report.certificate import certificate_charts, certificate_tables
 from pocketkernel.report.charts import Chart, Series
 from pocketkernel.report.page import Part, Step, Tile, write_page
 from pocketkernel.report.pieces import Bars
@@ -42,7 +43,12 @@ COLUMNS = {
 
 
 def write_report(
-    path: str | os.PathLike[str], record: Record, *, title: str = "Report", next_steps: Sequence[Step] = ()
+    path: str | os.PathLike[str],
+    record: Record,
+    *,
+    title: str = "Report",
+    next_steps: Sequence[Step] = (),
+    certificate: Certificate | None = None,
 ) -> None:
     """Write a page about a run.
 
@@ -56,6 +62,8 @@ def write_report(
         Of the page.
     next_steps : list of Step, default=()
         What the reader may do next.
+    certificate : Certificate, default=None
+        What the model proves about its regret at the end.
 
     Examples
     --------
@@ -78,6 +86,9 @@ def write_report(
         columns = [column for column in COLUMNS.values() if found.get(column.name) is not None]
         row = [name, found.get("rows", 0), *(found[column.name] for column in columns)]
         table = Table("", [Column("learner"), Column("rows"), *columns], [row])
+    if certificate is not None and (certificate.value is not None or certificate.guarantee.experts):
+        # The page has the rate of mistakes already, and its curve.
+        charts["proved"] = [*certificate_tables(certificate)[1:], *certificate_charts(certificate)]
     write_page(
         path,
         title=title,

@@ -224,7 +224,10 @@ def _wrong(guess: Guess, wrong: Sequence[int], levels: Sequence[str]) -> int:
 
 
 def _typos(guess: Guess, wrong: Sequence[int], levels: Sequence[str]) -> str:
-    return f"{_wrong(guess, wrong, levels):,} odd values, such as {levels[wrong[0]]!r}" if wrong else ""
+    count = _wrong(guess, wrong, levels)
+    if count > 1:
+        return f"{count:,} odd values, such as {levels[wrong[0]]!r}"
+    return f"1 odd value: {levels[wrong[0]]!r}" if wrong else ""
 
 
 def _is_nameless(name: str) -> bool:

@@ -48,7 +48,7 @@ def compare(
     file
         Rows and labels: LIBSVM text, CSV, TSV, Parquet, Arrow or JSON lines, plain or compressed; - is standard input.
     learners
-        Learners to compare: pocket, momds, momdh, lkmbooks and raker; by default all.
+        Learners to compare: pocket, momds, momdh, sharedmomdh, lkmbooks and raker; by default all.
     peers
         Peers to compare: river-logistic, river-tree, river-forest, sgd and rbf-sgd, or none; by default all that are
         installed.

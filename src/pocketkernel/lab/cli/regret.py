@@ -50,15 +50,16 @@ def regret(
     """Measure a learner's regret on a file with two classes.
 
     The regret is the sum of its losses minus that of the best function of one kernel with norm at most U, in hindsight,
-    which is found up to a stated gap. For M-OMD-S and M-OMD-H the output also shows the parts of the regret in the
-    paper's proofs, the effect of removals, and the bound that the proofs give for the counts of this run.
+    which is found up to a stated gap. For M-OMD-S, M-OMD-H and SharedMOMDH the output also shows the parts of the
+    regret in the proofs and the bound that they give for the counts of this run; for the first two also the effect of
+    removals.
 
     Parameters
     ----------
     files
         Files, globs, or - for standard input; plain or compressed with gzip, bzip2 or xz.
     learner
-        momds, momdh, lkmbooks or raker.
+        momds, momdh, sharedmomdh, lkmbooks or raker.
     kernel
         Width of the competitor's Gaussian, one of the learner's. By default the one with the smallest loss.
     norm_bound
@@ -79,7 +80,9 @@ def regret(
     began = time.perf_counter()
     made = make_learner(learner, learning.parameters(learner))
     if is_multiclass(made):
-        raise UsageError(f"{type(made).__name__} is a multiclass learner: use momds, momdh, lkmbooks or raker.")
+        raise UsageError(
+            f"{type(made).__name__} is a multiclass learner: use momds, momdh, sharedmomdh, lkmbooks or raker."
+        )
     if type(made).__name__ == "LKMBooks" and made.horizon is None:
         made.set_params(horizon=rows)
     X, y = read_two_classes(source_of(files), rows, reading.options(), permute=permute, scale=scale)
@@ -169,10 +172,13 @@ def table_of(name: str, study: RegretStudy) -> Table:
         ],
         ["regret", float(curve.regret[-1]), f"at most {best.gap:,.1f} more compared with the best function"],
     ]
-    if parts is not None and harm is not None:
+    if parts is not None:
         lines += [
             ["T1, expert advice", parts.advice, "compared with the competitor's kernel alone"],
             ["T2, the kernel", parts.kernel, "of that kernel compared with the competitor"],
+        ]
+    if harm is not None:
+        lines += [
             ["removals |J|", harm.removals, "of that kernel"],
             ["xi", harm.xi, "how far each removal moved away from the competitor, divided by U^2"],
             ["xi |J|", harm.xi * harm.removals, f"Theorems 2 and 5 require at most 1: {_yes(harm.harmless)}"],

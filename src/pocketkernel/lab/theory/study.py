@@ -6,16 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pocketkernel.certificate import Certificate, Condition, dual_bound, theorem_1_afterwards
+from pocketkernel.certificate import (
+    Certificate,
+    Condition,
+    dual_bound,
+    shared_buffer_afterwards,
+    theorem_1_afterwards,
+)
 from pocketkernel.kernels import Kernel
 from pocketkernel.lab.theory.competitor import Competitor, best_in_ball
 from pocketkernel.lab.theory.losses import loss_of, loss_values
 from pocketkernel.lab.theory.regret import Decomposition, RegretCurve, RemovalHarm, decompose, removal_harm
 from pocketkernel.lab.theory.rows import Floats, check_data
 from pocketkernel.lab.theory.trace import Trace, trace
-from pocketkernel.learners import MOMDH, MOMDS, recipe_of
+from pocketkernel.learners import MOMDH, MOMDS, SharedMOMDH, recipe_of
 
 LANDMARKS = 500
 FEW_LANDMARKS = 150
@@ -37,9 +42,9 @@ class RegretStudy:
     bound : array or None
         What is proved at the rows of the curve, from the counts of the run up to there; None if there is nothing.
     parts : Decomposition or None
-        T1 and T2; None unless M-OMD-S or M-OMD-H ran.
+        T1 and T2; None unless M-OMD-S, M-OMD-H or SharedMOMDH ran.
     harm : RemovalHarm or None
-        |J_i| and xi_i; likewise.
+        |J_i| and xi_i; None unless M-OMD-S or M-OMD-H ran.
 
     The conditions of the theorem are those of the certificate; that of the theorems which depend on the algorithm is
     `harm.harmless`.
@@ -98,7 +103,7 @@ def study_regret(
     """
     rows, labels = check_data(X, y)
     name = loss_of(learner)
-    run = trace(learner, rows, labels) if isinstance(learner, MOMDS | MOMDH) else None
+    run = trace(learner, rows, labels) if isinstance(learner, MOMDS | MOMDH | SharedMOMDH) else None
     scores = learner.predict_then_learn(rows, labels, classes=[-1, 1]) if run is None else run.scores
     made = recipe_of(learner)
     U = norm_bound or (made.norm_bound if hasattr(learner, "norm_bound") else math.sqrt(made.budget))
@@ -116,9 +121,8 @@ def study_regret(
     certificate = learner.certificate()
     if run is None or made.norm_bound < U:
         return RegretStudy(certificate, best, curve, None, None, None)
-    return RegretStudy(
-        certificate, best, curve, _bounds(learner, run, i, curve), decompose(run, f, i), removal_harm(run, f, i)
-    )
+    harm = None if run.removals is None else removal_harm(run, f, i)
+    return RegretStudy(certificate, best, curve, _bounds(learner, run, i, curve), decompose(run, f, i), harm)
 
 
 def _best_kernel(rows: Any, labels: Floats, kernels: Sequence[Kernel], U: float, loss: Any) -> Kernel:
@@ -133,9 +137,9 @@ def _best_kernel(rows: Any, labels: Floats, kernels: Sequence[Kernel], U: float,
     return kernels[int(np.argmin(found))]
 
 
-def _bounds(learner: MOMDS | MOMDH, run: Trace, i: int, curve: RegretCurve) -> Floats | None:
+def _bounds(learner: MOMDS | MOMDH | SharedMOMDH, run: Trace, i: int, curve: RegretCurve) -> Floats | None:
     """What the proof says after each of the curve's rows; None if it does not apply."""
-    made, J = recipe_of(learner), np.cumsum(_removals(run, i))
+    made, J = recipe_of(learner), np.cumsum(run.removed[:, i])
     if learner.certificate().value is None:
         return None
 
@@ -148,22 +152,18 @@ def _bounds(learner: MOMDS | MOMDH, run: Trace, i: int, curve: RegretCurve) -> F
                 own, linear, unmerged=unmerged, gammas=gammas, norms=norms, rate=rate, rows=t, loss=run.loss
             )
             return bound.regret(made.norm_bound)
-        return theorem_1_afterwards(
-            own,
-            errors=float(run.errors[t - 1, i]),
-            removals=int(J[t - 1]),
-            full_rounds=int(run.hurt_while_full[:t, i].sum()),
-            rows=t,
-            kernels=len(made.kernels),
-            budget=made.budget,
-            norm_bound=made.norm_bound,
-            step=made.step,
-        ).value
+        counts: dict[str, Any] = {
+            "errors": float(run.errors[t - 1, i]),
+            "removals": int(J[t - 1]),
+            "rows": t,
+            "kernels": len(made.kernels),
+            "budget": made.budget,
+            "norm_bound": made.norm_bound,
+            "step": made.step,
+        }
+        if isinstance(learner, SharedMOMDH):
+            return shared_buffer_afterwards(own, spent=float(run.evidence[t - 1, i]), **counts).value
+        full = int(run.hurt_while_full[:t, i].sum())
+        return theorem_1_afterwards(own, full_rounds=full, eager=made.removal == "eager", **counts).value
 
     return np.array([after(int(t), float(own)) for t, own in zip(curve.rows, curve.own_loss, strict=True)])
-
-
-def _removals(run: Trace, i: int) -> npt.NDArray[np.int64]:
-    """Removals of a kernel, by round."""
-    rounds = [one.round for one in run.removals if one.kernel == i]
-    return np.bincount(rounds, minlength=len(run.y))
