@@ -36,7 +36,7 @@ TARGETS = {
 }
 """What a project can be made for. All but arduino make the same files, and differ in what `make` builds by default."""
 
-SOURCES = ("pk_model.h", "pk_model.hpp", "pk_model.cpp", "pk_scaler.hpp")
+SOURCES = ("pk_model.h", "pk_model.hpp", "pk_model.cpp", "pk_scaler.hpp", "pk_soft_double.hpp")
 PROGRAM = (
     "main.cpp", "Makefile", "CMakeLists.txt", "board/board.h", "board/board_host.cpp", "board/board_semihosting.cpp",
     "board/mps2.ld",
@@ -48,7 +48,7 @@ def export(model: Any, path: str | os.PathLike[str], target: str = "cortex-m4", 
 
     Parameters
     ----------
-    model : estimator, or path of a model file or of a run's folder
+    model : estimator, what `load` returns, or path of a model file or of a run's folder
         A learner of pocketkernel that has learned something. Of a run that scales its rows (`--scale`), the scaling is
         exported too. Other steps before the learner are refused.
     path : path
@@ -177,7 +177,9 @@ def _config(known: Exported) -> str:
 #define POCKETKERNEL_SPARSE_ROWS {int(recipe.features >= (64 if recipe.learner.startswith("pocket_") else 16))}
 #define POCKETKERNEL_HALVES {int(recipe.storage != "full")}
 #define POCKETKERNEL_FAMILIES {_families(recipe)}
+#if !defined(POCKETKERNEL_VALIDATION)
 #define POCKETKERNEL_VALIDATION 0
+#endif
 #define POCKETKERNEL_DRAWING 0
 
 #include "pocketkernel/learners/{recipe.learner}.hpp"
