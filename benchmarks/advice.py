@@ -4,7 +4,8 @@
     python benchmarks/advice.py --data-set mushrooms  # one of them
     python benchmarks/advice.py --others              # M-OMD-H, LKMBooks and other steps of M-OMD-S as well
     python benchmarks/advice.py --permutation 1       # another order of the rows
-    python benchmarks/advice.py --generated 12        # instead: how often the range holds, on generated streams
+    python benchmarks/advice.py --generated 6         # instead: how often the range holds, on generated streams
+    python benchmarks/advice.py --generated 1 --river # the same on River's
 
 For each memory: mistakes of the recommended learner on the whole permutation, and the fewest mistakes of any candidate
 of the advice in no more bytes. The check passes if the first number is at most 10 % larger. The last columns check the
@@ -15,6 +16,7 @@ data`.
 
 import argparse
 import time
+from itertools import islice
 
 import numpy as np
 
@@ -124,11 +126,24 @@ def generated(seed):
     yield "heavy tails", X / rng.random((len(X), 1)), np.abs(X[:, 0]) > np.abs(X[:, 1])
 
 
-def check_ranges(seeds):
+def of_river(seed):
+    """The same from River's generators, as they are."""
+    from river.datasets import synth
+
+    makers = {f"Agrawal {k}": synth.Agrawal(k, seed=seed) for k in range(10)}
+    makers |= {f"SEA {k}": synth.SEA(k, seed=seed) for k in range(4)}
+    makers |= {f"Sine {k}": synth.Sine(k, seed=seed) for k in range(4)}
+    makers |= {"RBF": synth.RandomRBF(seed, seed), "tree": synth.RandomTree(seed, seed), "Mixed": synth.Mixed(0, seed)}
+    for name, stream in makers.items():
+        pairs = list(islice(stream, 20_000))
+        yield name, np.array([list(map(float, x.values())) for x, _ in pairs]), np.array([int(y) > 0 for _, y in pairs])
+
+
+def check_ranges(seeds, streams):
     """How often the rate on the remaining rows is within the range, by stream and learner."""
     counts = {}
     for seed in range(seeds):
-        for name, X, label in generated(2000 + seed):
+        for name, X, label in streams(2000 + seed):
             for learner in ("PocketClassifier", "MOMDS"):
                 wrong = mistakes(Candidate(learner), 1 << 14, X, np.where(label, 1, -1))
                 for rows in (1000, 2000, 5000):
@@ -147,9 +162,10 @@ def main():
     parser.add_argument("--others", action="store_true")
     parser.add_argument("--permutation", type=int, default=0)
     parser.add_argument("--generated", type=int, metavar="SEEDS")
+    parser.add_argument("--river", action="store_true")
     given = parser.parse_args()
     if given.generated:
-        check_ranges(given.generated)
+        check_ranges(given.generated, of_river if given.river else generated)
         return
     rows = [line for name in given.data_set or NAMES for line in lines(name, given.others, given.permutation)]
     columns = [
