@@ -35,7 +35,7 @@ class FeaturePool {
     static constexpr std::size_t W = lanes_of<T>, waves = 4;
 
     FeaturePool() = default;
-    // With memory of its own. The frequencies are not part of the state, see `plan`.
+    // With memory of its own. The frequencies are constants, see `plan`, unless there are many columns.
     FeaturePool(Arena& arena, std::size_t frequencies, std::size_t features, std::size_t functions, bool may_be_sparse)
         : tiles_(packs_for<T>(frequencies)),
           features_(features),
@@ -43,6 +43,7 @@ class FeaturePool {
           owner_(arena.take<std::uint8_t>(tiles_)),
           theta_(arena.take<T>(tiles_, functions, waves * W)),
           at_zero_(may_be_sparse ? arena.take<T>(tiles_, W) : nullptr),
+          frequencies_(features <= Constants::most_columns ? nullptr : arena.take<std::int8_t>(tiles_, features, W)),
           from_tile_to_tile_{functions * waves * W, W, features * W} {}
 
     // At the front of a block, in up to `most` tiles of `tile_bytes`; `in_use` is part of the state and counts them.
@@ -73,14 +74,19 @@ class FeaturePool {
     // alone decides.
     void plan(Arena& arena) {
         angles_ = arena.take<T>(tiles_, W);
-        frequencies_ = arena.take<std::int8_t>(tiles_, features_, W);
+        if (is_constant()) frequencies_ = arena.take<std::int8_t>(tiles_, features_, W);
     }
 
     void draw(Rng& rng) {
         Normal normal(rng);
         for (std::size_t tile = 0; tile < tiles(); ++tile) draw(tile, normal);
     }
+    // Whether the frequencies are not part of the state: in a shared block they are.
+    bool is_constant() const {
+        return from_tile_to_tile_.frequencies == features_ * W && features_ <= Constants::most_columns;
+    }
     Constants constants() const {
+        if (!is_constant()) return {};
         return {reinterpret_cast<unsigned char*>(frequencies_), tiles_ * features_ * W, sizeof *frequencies_};
     }
     // Lends the tiles to owners 1 .. `owners` in turn.

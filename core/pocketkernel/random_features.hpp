@@ -19,13 +19,12 @@ class RandomFeatures {
     static constexpr std::size_t W = lanes_of<T>;
 
     RandomFeatures() = default;
-    // Nothing here is part of a learner's state: the seed decides the frequencies. The kernels are arranged widest
-    // first.
-    RandomFeatures(Arena& arena, const Config& config)
-        : frequencies_(config.budget),
-          features_(config.features),
-          count_(config.kernel_count),
-          values_(arena.take<T>(padded<T>(frequencies_), features_)) {
+    RandomFeatures(std::size_t frequencies, std::size_t features) : frequencies_(frequencies), features_(features) {}
+
+    // The frequencies, in the state or outside of it; the order of the kernels, widest first, is never part of it.
+    void place(Arena& arena) { values_ = arena.take<T>(padded<T>(frequencies_), features_); }
+    void plan(Arena& arena, const Config& config) {
+        count_ = config.kernel_count;
         link_ = arena.take<Link>(count_);
         for (std::size_t i = 0; link_ && i < count_; ++i) {
             std::size_t n = i;
@@ -87,6 +86,13 @@ class RandomFeatures {
             }
             visit(link_[n].kernel, cosine * weight, sine * weight);
         }
+    }
+
+    // The numbers of Normal are within +-6.
+    bool valid() const {
+        for (std::size_t n = 0; n < padded<T>(frequencies_) * features_; ++n)
+            if (!(absolute(values_[n]) <= T(6))) return false;
+        return true;
     }
 
   private:

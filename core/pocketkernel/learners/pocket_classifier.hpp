@@ -96,7 +96,7 @@ class PocketClassifier : public Learner<T> {
             ring_.reset();
             ring_.resize(pages_left());
         }
-        if (has_block()) pool_.draw(common_->rng);
+        if (!pool_.is_constant()) pool_.draw(common_->rng);
         if (widths_ > 0) pool_.reset(owners());
         for (std::size_t i = 0; i < K_; ++i) {
             experts_[i].squares = 1.0;
@@ -108,10 +108,10 @@ class PocketClassifier : public Learner<T> {
     }
 
     // The frequencies, unless they are in the block: there they come and go with its shares.
-    Constants constants() const { return has_block() ? Constants() : pool_.constants(); }
+    Constants constants() const { return pool_.constants(); }
     Rng draw_constants() {
         Rng rng(config_.seed);
-        if (!has_block()) pool_.draw(rng);
+        if (pool_.is_constant()) pool_.draw(rng);
         return rng;
     }
 

@@ -89,6 +89,7 @@ class PocketRegressor : public Learner<T> {
         scale_.reset();
         if (parts_.relevance) relevance_.reset();
         if (parts_.matrix) matrix_.reset();
+        if (!pool_.is_constant()) pool_.draw(common_->rng);
         if (K_ > 1) pool_.reset(owners());
         for (std::size_t i = 0; i < K_; ++i) widths_[i].tiles = pool_.tiles_of(i);
         for (std::size_t r = 0; r < m_; ++r) {
@@ -105,7 +106,7 @@ class PocketRegressor : public Learner<T> {
     Constants constants() const { return pool_.constants(); }
     Rng draw_constants() {
         Rng rng(config_.seed);
-        pool_.draw(rng);
+        if (pool_.is_constant()) pool_.draw(rng);
         return rng;
     }
 

@@ -31,21 +31,25 @@ class Raker : public Learner<T> {
     Raker(const Config& c, Arena& arena) : Learner<T>(c, arena) {
         own_ = arena.take<Own>(K_);
         theta_ = Coefficients<T>(arena, 2 * K_, c.budget);
+        z_ = RandomFeatures<T>(c.budget, c.features);
+        if (!is_constant()) z_.place(arena);
         this->end_of_state(arena, K_);
-        z_ = RandomFeatures<T>(arena, c);
+        if (is_constant()) z_.place(arena);
+        z_.plan(arena, c);
         turned_ = Coefficients<T>(arena, 3, c.budget);
         loss_scale_ = is_smooth(c.loss) ? 2.0 : 1.0;
     }
 
     void reset() {
         common_->rng = draw_constants();
+        if (!is_constant()) z_.draw(common_->rng);
         weigh();
     }
 
-    Constants constants() const { return z_.constants(); }
+    Constants constants() const { return is_constant() ? z_.constants() : Constants(); }
     Rng draw_constants() {
         Rng rng(config_.seed);
-        z_.draw(rng);
+        if (is_constant()) z_.draw(rng);
         return rng;
     }
 
@@ -80,7 +84,7 @@ class Raker : public Learner<T> {
     bool valid() const {
         // The squares of theta are summed in T, two in every lane of a tile.
         const double largest = (sizeof(T) == sizeof(float) ? 7e18 : 1e70) / std::sqrt(static_cast<double>(z_.tiles()));
-        bool good = this->common_valid() && theta_.finite(largest);
+        bool good = this->common_valid() && theta_.finite(largest) && z_.valid();
         double total = 0.0;
         for (std::size_t i = 0; i < K_; ++i) {
             good = good && this->is_sum(own_[i].cost) && this->is_sum(own_[i].norm2) && own_[i].p >= 0.0;
@@ -102,6 +106,9 @@ class Raker : public Learner<T> {
         double p;
     };
     static_assert(part_of_state<Own, 24>);
+
+    // Whether the frequencies are not part of the state.
+    bool is_constant() const { return config_.features <= Constants::most_columns; }
 
     // work.values[i] = f_i(x). Projections, and cosines and sines of the widest kernel, are left in `turned` if wanted.
     void evaluate(const Query<T>& x, Workspace<T>& work, Coefficients<T>* turned) const {
