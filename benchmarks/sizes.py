@@ -28,7 +28,7 @@ def main() -> None:
     print("Planned B (Raker: D) and bytes, float32, five kernels, two classes; checked against nbytes after a fit\n")
     print("| learner | rows as | features | " + " | ".join(MEMORIES) + " |\n|---|---|--:|" + "--:|" * len(MEMORIES))
     for name in learners.__all__:
-        for storage in (None,) if name == "Raker" else (None, "float16"):
+        for storage in (None, "float16") if "storage" in getattr(learners, name)().get_params() else (None,):
             for features in FEATURES:
                 cells = " | ".join(cell(name, features, memory, storage) for memory in MEMORIES)
                 print(f"| {name} | {storage or 'float32'} | {features} | {cells} |")

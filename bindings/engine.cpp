@@ -160,6 +160,10 @@ class EngineOf final : public Engine {
         }
         return false;
     }
+    std::size_t constants(unsigned char* out) const override {
+        if (out) give_constants(learner_, out);
+        return learner_.constants().bytes;
+    }
     std::size_t frequency_count() const override { return learner_.frequency_count(); }
     bool relevance(double* out) const override {
         if constexpr (has_relevance<L>) {

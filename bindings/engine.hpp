@@ -109,6 +109,7 @@ class Engine {
     // noticed, with the row and the kind of the last ones (room for `EventLog::most` pairs); likewise.
     virtual bool shares(double* out) const = 0;
     virtual bool events(std::uint64_t& count, std::uint64_t* out) const = 0;
+    virtual std::size_t constants(unsigned char* out) const = 0;  // how many bytes; null only counts
     virtual void forget_lags() = 0;
     virtual void forget_rows() = 0;
     virtual bool valid() const = 0;

@@ -25,6 +25,7 @@
 #endif
 
 #include "engine.hpp"
+#include "keys.hpp"
 #include "pocketkernel/event_log.hpp"
 #include "pocketkernel/kernels/list.hpp"
 #include "pocketkernel/losses/list.hpp"
@@ -477,6 +478,13 @@ class PyLearner {
     }
 
     std::size_t state_bytes() const { return engine_->state_bytes(); }
+    // What the seed alone decides, which is not in the state.
+    nb::bytes constants() {
+        const Guard guard(*this, reading);
+        std::vector<unsigned char> bytes(engine_->constants(nullptr));
+        if (!bytes.empty()) (void)engine_->constants(bytes.data());
+        return nb::bytes(bytes.data(), bytes.size());
+    }
     nb::bytes save() {
         const Guard guard(*this, reading);
         if (!engine_->valid())
@@ -782,18 +790,28 @@ class PyFleet : public PyLearner {
     }
 
     std::size_t slot_bytes() const { return slots_.bytes; }
-    std::size_t capacity() const { return slabs_.size() << slots_.slab_bits; }
+    std::size_t capacity() const { return starts_.size() << slots_.slab_bits; }
     std::size_t slots_per_slab() const { return std::size_t(1) << slots_.slab_bits; }
     std::size_t nbytes() const { return size_ * engines_.size() + slots_.bytes * capacity(); }
     std::size_t learned() const { return learned_; }
 
+    std::size_t bytes_of_slab() const { return slots_.bytes << slots_.slab_bits; }
     void reserve(std::size_t count) {
         const Guard guard(*this, changing);
         while (capacity() < count) {
-            slabs_.push_back(new_slab(slots_.bytes << slots_.slab_bits));
-            starts_.push_back(slabs_.back().get());
-            slots_.slabs = starts_.data();
+            slabs_.push_back(new_slab(bytes_of_slab()));
+            use_slab(slabs_.back().get());
         }
+    }
+    // Another slab in the caller's memory, such as a mapped file, which is held as long as the fleet exists.
+    void add_slab(nb::handle memory) {
+        const Guard guard(*this, changing);
+        auto view = std::make_unique<View>(memory, true);
+        if (!view->has(1, "B") || view->size(0) < bytes_of_slab() ||
+            reinterpret_cast<std::uintptr_t>(view->data<unsigned char>()) % pk::pack_bytes != 0)
+            throw nb::value_error("expected writable bytes, aligned, as many as a slab has");
+        use_slab(view->data<unsigned char>());
+        given_.push_back(std::move(view));
     }
 
     // Makes models in slots copies of the one in slot `origin`, or new ones if that is negative.
@@ -1025,6 +1043,10 @@ class PyFleet : public PyLearner {
         for (std::thread& other : others) other.join();
     }
 
+    void use_slab(unsigned char* start) {
+        starts_.push_back(start);
+        slots_.slabs = starts_.data();
+    }
     // A fleet is read at random: large pages, where the system has them, save it many misses of the address cache.
     static Block new_slab(std::size_t size) {
         Block block = new_block(size);
@@ -1041,6 +1063,7 @@ class PyFleet : public PyLearner {
     std::size_t state_bytes_ = 0;
     Slots slots_;
     std::vector<Block> slabs_, blocks_;
+    std::vector<std::unique_ptr<View>> given_;  // slabs that Python has allocated
     std::vector<unsigned char*> starts_;
     std::vector<Engine*> engines_;
     std::size_t learned_ = 0;
@@ -1187,6 +1210,7 @@ NB_MODULE(_core, m) {
           "code.");
     m.def("bare_pass", bare_pass, "x"_a, "columns"_a.none(), "starts"_a.none(), "features"_a, "stored"_a, "doubles"_a,
           "level"_a);
+    add_keys(m);
     add_text(m);
 
     nb::class_<Settings>(m, "Settings")
@@ -1221,6 +1245,7 @@ NB_MODULE(_core, m) {
         .def("forget_lags", &PyLearner::forget_lags)
         .def("forget_rows", &PyLearner::forget_rows)
         .def_prop_ro("state_bytes", &PyLearner::state_bytes)
+        .def("constants", &PyLearner::constants)
         .def("save", &PyLearner::save)
         .def("load", &PyLearner::load, "state"_a);
 
@@ -1233,8 +1258,10 @@ NB_MODULE(_core, m) {
         .def_prop_ro("capacity", &PyFleet::capacity)
         .def_prop_ro("slot_bytes", &PyFleet::slot_bytes)
         .def_prop_ro("slots_per_slab", &PyFleet::slots_per_slab)
+        .def_prop_ro("bytes_of_slab", &PyFleet::bytes_of_slab)
         .def("set_labels", &PyFleet::set_labels, "classes"_a)
         .def("reserve", &PyFleet::reserve, "count"_a)
+        .def("add_slab", &PyFleet::add_slab, "memory"_a)
         .def("begin", &PyFleet::begin, "slots"_a, "origin"_a)
         .def("learn_dense", &PyFleet::learn_dense, "slots"_a, "x"_a, "y"_a, "weights"_a.none(), "scores"_a, "threads"_a,
              "base"_a, "born"_a.none())

@@ -376,7 +376,21 @@ FAMILIES = ["gaussian", "laplacian", "polynomial", "linear"]
 LOSSES = ["hinge", "logistic", "smooth_hinge"]
 
 
-REVISIONS = {"pocket_classifier": [4], "m_omd_s": [2], "multiclass_m_omd_s": [2]}
+REVISIONS = {
+    "pocket_classifier": [5],
+    "pocket_regressor": [2],
+    "raker": [2],
+    "m_omd_s": [2],
+    "multiclass_m_omd_s": [2],
+}
+
+
+def has_constants(recipe):
+    """Whether the seed decides something that is not in the state: random frequencies, but for those in a block."""
+    families = {kernel[0] for kernel in recipe["kernels"]}
+    random_features = recipe["learner"] in ("raker", "pocket_classifier", "pocket_regressor")
+    few = recipe["budget"] > 0 and recipe["features"] <= 256
+    return random_features and few and "gaussian" in families and "laplacian" not in families
 
 
 def model_digest(recipe):
@@ -391,7 +405,7 @@ def model_digest(recipe):
         bits(recipe["step"]), bits(recipe["norm_bound"]), recipe["reservoir"], bits(recipe["horizon"]),
         bits(recipe["nu"]), bits(recipe["rate"]), bits(recipe["regularization"]),
         *([bits(recipe["quantile"])] if recipe["quantile"] else []),
-        *REVISIONS.get(recipe["learner"], []),
+        *REVISIONS.get(recipe["learner"], []), *([recipe["seed"]] if has_constants(recipe) else []),
     ])  # fmt: skip
 
 

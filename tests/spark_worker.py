@@ -54,6 +54,7 @@ def main(folder):
     events = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
     writer = models.learn_stream(events).writeStream.format("parquet").option("path", str(folder / "out"))
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    print("running", flush=True)
     query.awaitTermination()
     states = spark.read.format("statestore").option("stateVarName", "pieces").load(str(folder / "checkpoint"))
     digest = hashlib.sha256()

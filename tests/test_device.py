@@ -15,6 +15,7 @@ import pocketkernel as pk
 from pocketkernel import device
 from pocketkernel.__main__ import main
 from pocketkernel.evaluate.pipeline import load_with_pipeline
+from pocketkernel.learners import contents_of
 
 CHIP = all(shutil.which(tool) for tool in ("make", "arm-none-eabi-g++", "qemu-system-arm"))
 needs_chip = pytest.mark.skipif(not CHIP, reason="needs make, arm-none-eabi-g++ and qemu-system-arm")
@@ -184,6 +185,7 @@ def test_the_scaling_of_a_run_comes_along(tmp_path, scale):
     state = (folder / "state.bin").read_bytes()
     stayed, after, _ = load_with_pipeline(tmp_path / "all")
     assert device.from_bytes(tmp_path / "first", state).to_bytes() == stayed.to_bytes()
+    assert device.from_bytes(pk.load(tmp_path / "first"), state).to_bytes() == stayed.to_bytes()
     mine = device.scaler_from_bytes(tmp_path / "first", state).get_state()
     theirs = after.scaler.get_state()
     assert mine.keys() == theirs.keys()
@@ -261,6 +263,70 @@ def test_strange_labels_and_the_c_interface(tmp_path):
     assert done.stdout.decode() == "|".join(sorted(labels))
 
 
+@needs_make
+def test_division_and_root_without_an_fpu(tmp_path):
+    """They round as this computer does, whatever the numbers."""
+    source = Path(device.__file__).parent / "template" / "pk_soft_double.hpp"
+    (tmp_path / "try.cpp").write_text(
+        f"""#include "{source}"
+        #include <math.h>
+        #include <random>
+        using pk_soft::bits_of;
+        using pk_soft::double_of;
+        static std::mt19937_64 draw(1);
+        static double any() {{
+            const uint64_t x = draw(), sign = x & pk_soft::sign, fraction = x & pk_soft::fraction;
+            switch (draw() % 6) {{
+                case 0: return double_of(x);
+                case 1: return double_of(sign | (fraction & ~0xffffffffULL) | 0x3ff0000000000000ULL);
+                case 2: return double_of(sign | fraction | (1003 + draw() % 40) << 52);
+                case 3: return double_of(sign | fraction | draw() % 3 << 52);  // subnormal, or almost
+                case 4: return double_of(sign | (fraction & 7) | 0x3ff0000000000000ULL);
+                default: return double_of(sign | ((draw() % 4 << 51) + draw() % 3 * pk_soft::infinity / 2));
+            }}
+        }}
+        static bool same(double a, double b) {{ return bits_of(a) == bits_of(b) || (a != a && b != b); }}
+        int main() {{
+            for (int n = 0; n < 3000000; ++n) {{
+                const double x = any(), y = any(), whole = double(draw() % (1 << 26)), square = whole * whole;
+                if (!same(pk_soft::divide(x, y), x / y) || !same(pk_soft::square_root(x), sqrt(x))) return 1;
+                for (double near : {{square, nextafter(square, 0), nextafter(square, 1e300)}})
+                    if (!same(pk_soft::square_root(near), sqrt(near))) return 2;
+            }}
+        }}"""
+    )
+    command = "c++ -std=c++17 -O1 -ffp-contract=off -Wall -Wextra -Wconversion -Werror try.cpp -o try && ./try"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@needs_make
+@pytest.mark.parametrize("validation", [0, 1])
+def test_impossible_contents_with_a_good_checksum(tmp_path, validation):
+    """They are refused if the project is compiled to look for them; what Python loads is always checked."""
+    model, _, _ = trained("MOMDS")
+    folder = device.export(model, tmp_path / "project", "host", measure=False)
+    state = contents_of(model).state
+    words = np.frombuffer(b"\xff" * (len(state) - 32), "<u8")
+    checksum = 0xCBF29CE484222325  # FNV-1a over words, as in pocketkernel/state.hpp
+    for word in words.tolist():
+        checksum = (checksum ^ word) * 0x100000001B3 % 2**64
+        checksum ^= checksum >> 29
+    forged = state[:24] + checksum.to_bytes(8, "little") + words.tobytes()
+    with pytest.raises(pk.ModelFileError, match="damaged"):
+        device.from_bytes(model, forged)
+    (folder / "forged.h").write_text(f"static const unsigned char forged[] = {{{', '.join(map(str, forged))}}};\n")
+    (folder / "use.c").write_text(
+        """#include "forged.h"
+        #include "pk_model.h"
+        int main(void) { return pk_start() || (pk_load(forged, sizeof forged) < 0) != EXPECTED; }"""
+    )
+    command = f"make -s lib DEFINE=-DPOCKETKERNEL_VALIDATION={validation} && "
+    command += f"cc -I. -DEXPECTED={validation} use.c build/host/libpk_model.a -lm -o use && ./use"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
 @needs_chip
 def test_arduino_library(tmp_path):
     """It compiles without flags of ours, and without a fused multiply-add."""
@@ -274,6 +340,49 @@ def test_arduino_library(tmp_path):
     assert "vadd.f32" in done.stdout and not re.search(r"\tvfn?m[as]\.f32", done.stdout)
 
 
+@needs_make
+def test_the_sketch_of_the_arduino_library(tmp_path):
+    """It learns rows from the serial line, here standard input, and prints a state that Python takes back."""
+    model, X, y = trained("PocketClassifier")
+    folder = device.export(model, tmp_path / "PocketModel", "arduino")
+    (folder / "Arduino.h").write_text(
+        """#include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        enum { HEX = 16 };
+        struct {
+            int next = getchar();
+            void begin(long) {}
+            int available() { return next != EOF; }
+            int read() { const int now = next; next = getchar(); return now; }
+            void print(char sign) { putchar(sign); }
+            void print(const char* text) { fputs(text, stdout); }
+            void print(unsigned char number, int) { printf("%X", number); }
+            void println() { puts(""); }
+            void println(int number) { printf("%d", number), puts(""); }
+            void println(const char* text) { puts(text); }
+        } Serial;
+        """
+    )
+    (folder / "sketch.cpp").write_text(
+        '#include "Arduino.h"\n#include "examples/Learn/Learn.ino"\nint main() { setup(); loop(); }\n'
+    )
+    command = "c++ -std=gnu++17 -O1 -fno-exceptions -fno-rtti -ffp-contract=off -Isrc -I. sketch.cpp src/pk_model.cpp"
+    done = subprocess.run(f"{command} -o sketch", shell=True, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = [" ".join(map(repr, map(float, row))) for row in X[:40]]
+    learned = [f"{line} {place}" for line, place in zip(lines, np.searchsorted(model.classes_, y[:40]), strict=True)]
+    asked = "\n".join([lines[0], *learned, "save", f"{lines[0]} 7"]) + "\n"
+    told = subprocess.run("./sketch", cwd=folder, input=asked, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
+    assert told[0] == model.predict(X[:1])[0]
+    stayed = type(model).from_bytes(model.to_bytes())
+    assert told[1:41] == [str(stayed.classes_[int(s > 0)]) for s in stayed.predict_then_learn(X[:40], y[:40])]
+    assert device.from_bytes(model, bytes.fromhex(told[41])).to_bytes() == stayed.to_bytes()
+    assert told[42].startswith("refused: status ")
+
+
 @needs_chip
 def test_nothing_of_the_c_library_but_a_few(tmp_path):
     model, _, _ = trained("PocketClassifier")
@@ -282,7 +391,8 @@ def test_nothing_of_the_c_library_but_a_few(tmp_path):
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     wanted = {name for name in re.findall(r"U (\w+)", done.stdout) if not name.startswith("__aeabi_")}
-    assert wanted <= {"memcpy", "memset", "memmove", "sqrt", "sqrtf", "floor", "floorf", "__popcountsi2"}, wanted
+    assert wanted <= {"memcpy", "memset", "memmove", "sqrtf", "floor", "floorf", "__popcountsi2"}, wanted
+    assert "U __aeabi_ddiv" not in done.stdout  # but that of pk_soft_double.hpp
 
 
 def test_headers():

@@ -110,6 +110,94 @@ def test_a_given_base():
         fleet_of(base=PocketClassifier(memory="8KiB").fit(X, y))
 
 
+def test_all_models_have_one_seed(tmp_path):
+    keys, X, y = keyed()
+    random = PocketClassifier(memory="4KiB")  # random_state=None
+    with fleet_of(random, store=tmp_path / "fleet") as fleet:
+        fleet.partial_fit(keys, X, y)
+        expected = fleet.decision_function(keys, X)
+    for again in (lambda: Fleet.load(tmp_path / "fleet"), lambda: fleet_of(random, store=tmp_path / "fleet")):
+        with again() as fleet:
+            assert np.array_equal(fleet.decision_function(keys, X), expected)
+    base = clone(random).partial_fit(X, y, classes=[0, 1])
+    assert np.array_equal(fleet_of(random, base=base).decision_function(keys, X), base.decision_function(X))
+    with pytest.raises(ValueError, match="another seed"):
+        fleet_of(random)["a"] = base
+
+
+@pytest.mark.parametrize("learner", [POCKET, MOMDS(budget=12, random_state=0)], ids=lambda one: type(one).__name__)
+def test_weights_of_classes(learner, tmp_path):
+    keys, X, y = keyed()
+    weighed = clone(learner).set_params(class_weight={0: 0.5, 1: 7.0})
+    sample_weight = np.random.default_rng(5).uniform(0, 3, len(y))
+    with fleet_of(weighed, store=tmp_path / "fleet") as fleet:
+        scores = fleet.predict_then_learn(keys, X, y, sample_weight)
+    with Fleet.load(tmp_path / "fleet") as again:
+        for key in set(keys.tolist()):
+            alone, mine = clone(weighed), keys == key
+            expected = alone.predict_then_learn(X[mine], y[mine], [0, 1], sample_weight[mine])
+            assert np.array_equal(scores[mine], expected)
+            assert again[key].to_bytes() == alone.to_bytes()
+    with pytest.raises(ValueError, match="class_weight='balanced' needs counts"):
+        fleet_of(clone(learner).set_params(class_weight="balanced"))
+
+
+@pytest.mark.parametrize(
+    ("learner", "stored"),
+    [
+        (POCKET, lambda w: (32 * w).astype(np.int8)),
+        (PocketRegressor(memory="8KiB", random_state=0), lambda w: (32 * w).astype(np.int8)),
+        (Raker(features=32, random_state=0), lambda w: w.astype(np.float32)),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_frequencies_are_shared_by_all_models(learner, stored):
+    fleet = fleet_of(learner)
+    fleet.partial_fit(["a"], [[1.0, 2.0, 3.0]], [1])
+    lanes = stored(fleet["a"].frequencies_.reshape(-1, 16, 3).transpose(0, 2, 1))
+    assert lanes.any()
+    assert lanes.tobytes() not in fleet["a"].to_bytes()
+
+
+@pytest.mark.parametrize("given", [{}, {"base": "shared"}, {"max_keys": 4}], ids=str)
+def test_mapped_slabs_give_the_same_bits(given, tmp_path):
+    stream = keyed()
+    with (
+        fleet_of(store=tmp_path / "one", **given) as one,
+        fleet_of(store=tmp_path / "two", slabs="mapped", **given) as other,
+    ):
+        assert np.array_equal(fed(one, stream, 250), fed(other, stream, 250))
+        assert same(one, other)
+        assert sorted(os.listdir(tmp_path / "one")) == sorted(os.listdir(tmp_path / "two"))  # the file has no name
+        one.snapshot()
+    with Fleet.load(tmp_path / "one", slabs="mapped") as again:
+        assert same(again, other)
+
+
+def test_mapped_slabs_grow_and_a_full_disk_is_an_error(tmp_path, monkeypatch):
+    def full(*given):
+        raise OSError(errno.ENOSPC, "full")
+
+    with fleet_of(store=tmp_path / "fleet", slabs="mapped") as fleet:
+        core = fleet._models.core
+        most = core.capacity - 1  # the first slot is the base's
+        X, y = np.zeros((most, 3)), np.zeros(most, dtype=int)
+        fleet.partial_fit(range(most), X, y)
+        assert core.capacity == core.slots_per_slab
+        monkeypatch.setattr(os, "posix_fallocate", full)
+        with pytest.raises(OSError, match="full"):
+            fleet.partial_fit([0, -1, -2], X[:3], y[:3])
+        assert (len(fleet), fleet.clock) == (most, most)
+        monkeypatch.undo()
+        fleet.partial_fit([0, -1, -2], X[:3], y[:3])
+        assert core.capacity == 2 * core.slots_per_slab
+        assert (len(fleet), fleet.clock) == (most + 2, most + 3)
+    with pytest.raises(ValueError, match="store=<path>"):
+        fleet_of(slabs="mapped")
+    with pytest.raises(ValueError, match="slabs='disk' is unknown"):
+        fleet_of(slabs="disk")
+
+
 # ---- keys and rows --------------------------------------------------------------------------------------------------
 
 

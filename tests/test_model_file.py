@@ -478,7 +478,10 @@ WRONG = {
     "recipe loss": (lambda m: m["recipe"].update(loss="squared"), "unknown loss"),
     "recipe range": (lambda m: m["recipe"].update(step=-1.0), "cannot be built: step is out of range"),
     "recipe kernels": (lambda m: m["recipe"].update(kernels=[]), "cannot be built: kernels is empty"),
-    "learner": (lambda m: m["recipe"].update(learner="raker"), "a recipe for 'raker', but MOMDS needs 'm_omd_s'"),
+    "learner": (
+        lambda m: m["recipe"].update(learner="raker", kernels=m["recipe"]["kernels"][:1], budget=112),  # of equal size
+        "a recipe for 'raker', but MOMDS needs 'm_omd_s'",
+    ),
     "too large": (lambda m: m["recipe"].update(budget=10**7), "but a state of"),
     "other": (lambda m: m["recipe"].update(step=2.0), "its state belongs to a model with different parameters"),
     "names": (lambda m: m.update(feature_names=["a"]), "does not name the 3 features"),

@@ -1,5 +1,7 @@
 """The predict-then-learn loop, and the baselines that run in it."""
 
+import os
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,7 +9,9 @@ from scipy import sparse
 import streams
 from pocketkernel import MOMDH, MOMDS, LKMBooks, PocketClassifier, Raker
 from pocketkernel.evaluate import progressive
+from pocketkernel.evaluate import run as evaluate_run
 from pocketkernel.lab.demo.baselines import Majority, OnlineLinear
+from pocketkernel.stream import open_stream
 
 X, y = streams.rings(1003)
 MODELS = {
@@ -108,3 +112,19 @@ def test_linear_separates_what_is_separable():
 def test_linear_survives_huge_rows():
     scores = OnlineLinear().predict_then_learn(np.full((10, 1), 1e6), np.resize([1, -1], 10))
     assert np.all(np.isfinite(scores))
+
+
+def test_what_a_pipe_has_given_before_ctrl_c_is_learned_or_counted(monkeypatch):
+    lines = b"".join(b"%d,%d,%d\n" % (i % 7, i % 5, i % 2) for i in range(330))
+    for grace, learned in ((60.0, 330), (-1.0, 100)):
+        monkeypatch.setattr(evaluate_run, "GRACE", grace)
+        monkeypatch.setattr("pocketkernel.stream.files.CHUNK", 1000)
+        receive, send = os.pipe()
+        os.write(send, b"a,b,label\n" + lines + b"1,2")  # the last row is not whole
+        with open(receive, "rb", buffering=0) as file:
+            stream = open_stream(file, format="csv", label="label", block=100)
+            run, pressed = evaluate_run.Run(stream, PocketClassifier(memory="16KiB", random_state=0)), []
+            for _ in run.steps(lambda pressed=pressed: bool(pressed)):
+                pressed.append(True)
+            assert run.interrupted and (run.progress.rows, run.dropped) == (learned, 330 - learned)
+            os.close(send)

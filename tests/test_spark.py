@@ -1,6 +1,7 @@
 """Fleets on Spark: the same answers and models as a fleet in this process, also after kill -9."""
 
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -8,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlparse
 
 import numpy as np
 import pandas as pd
@@ -26,15 +29,16 @@ pytest.importorskip("pyspark", reason="pip install 'pocketkernel[spark]'")
 pytest.importorskip("google.protobuf", reason="pip install 'pocketkernel[spark]'")
 
 WORKER = Path(__file__).with_name("spark_worker.py")
-FILES, ROWS = 5, 300
+ROWS = 300
+KILLS = int(os.environ.get("POCKETKERNEL_SPARK_KILLS", "2"))
 
 
-def events(folder):
+def events(folder, files=5):
     """Files of a keyed stream, in folder/in, and the stream itself."""
     rng = np.random.default_rng(0)
     (folder / "in").mkdir(parents=True)
     parts = []
-    for n in range(FILES):
+    for n in range(files):
         X, users = rng.normal(size=(ROWS, 3)), rng.integers(0, 20, ROWS)
         rows = pd.DataFrame({"user": [f"u{user}" for user in users], "t": np.arange(n * ROWS, (n + 1) * ROWS)})
         rows["y"] = np.where((X[:, 0] > 0) ^ (users % 2 == 0), "yes", "no")
@@ -68,31 +72,61 @@ def finish(process):
     return out.split()[-1]
 
 
+def committed(out):
+    """The files of micro-batches that were committed; a killed one leaves others behind."""
+    logs = [path for path in (out / "_spark_metadata").iterdir() if path.name.split(".")[0].isdigit()]
+    lines = [line for path in logs for line in path.read_text().splitlines()[1:]]
+    return sorted({urlparse(json.loads(line)["path"]).path for line in lines})
+
+
 def check(folder, stream, digest):
     scores, models = expected(stream)
-    out = pd.read_parquet(folder / "out").sort_values("t")
+    out = pd.concat([pd.read_parquet(path) for path in committed(folder / "out")]).sort_values("t")
     assert out.t.tolist() == stream.t.tolist()  # every event once
     assert np.array_equal(out.score.to_numpy(), scores)
     assert out.prediction.tolist() == np.where(scores >= 0, "yes", "no").tolist()
     assert digest == models
 
 
+def processes_of(session, what):
+    """Processes of a session, by what their command lines contain."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.getsid(int(entry.name)) == session and what in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+def kill(pids):
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(pids) > 0
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="finds processes in /proc")
 def test_killed_and_resumed(tmp_path):
-    stream = events(tmp_path)
+    """Everything, the JVM alone or the Python workers alone, at random moments; POCKETKERNEL_SPARK_KILLS times."""
+    stream = events(tmp_path, files=max(5, 8 * KILLS))
     moments = random.Random(0)
-    kills = 0
-    for _ in range(2):
+    victims = {"all": b"", "JVM": b"java", "workers": b"pyspark.daemon"}
+    killed = dict.fromkeys(victims, 0)
+    for n in range(KILLS):
         process = start(tmp_path)
-        began = time.monotonic()
-        while not (tmp_path / "checkpoint" / "offsets" / "0").exists() and time.monotonic() - began < 300:
-            time.sleep(0.2)
-        time.sleep(moments.uniform(0.0, 6.0))
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)  # the driver, the JVM and the Python workers
-            kills += 1
+        assert process.stdout.readline() == "running\n"
+        time.sleep(moments.uniform(0.0, 4.0))
+        name = list(victims)[n % len(victims)]
+        killed[name] += process.poll() is None and kill(processes_of(process.pid, victims[name]))
+        commits = len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")))
+        print(f"kill {n}: {name}, after {commits} micro-batches")
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(60)  # what is left gives up by itself, or never
+        kill(processes_of(process.pid, b""))
         process.communicate()
-    assert kills > 0
     check(tmp_path, stream, finish(start(tmp_path)))
+    print(f"killed {killed}: {len(stream):,} answers and all models equal to the bit")
+    assert sum(killed.values()) > 0
 
 
 def test_batch(tmp_path):

@@ -114,6 +114,9 @@ def test_a_good_state_is_taken(name, dtype):
 @every_learner
 def test_the_seed_is_in_the_state(name):
     model, other = taught(name), taught(name, 50, random_state=2)
+    if name in ("Raker", "PocketClassifier"):  # the seed decides their frequencies, which are not in the state
+        refuse(other, model._core.save(), "other")
+        return
     assert other._core.load(model._core.save()) == 0
     np.testing.assert_array_equal(other.predict_then_learn(X, Y), model.predict_then_learn(X, Y))
 

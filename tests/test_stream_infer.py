@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import zipfile
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import tables
-from pocketkernel.stream import Encoding, StreamError, gather, open_stream
+from pocketkernel.stream import Encoding, StreamError, dates, gather, open_stream
 from pocketkernel.stream.values import MISSING_WORDS
 
 
@@ -361,3 +362,20 @@ def test_what_the_four_tables_become():
         "Vertrag": "left out", "Datum": "date", "Betrag": "number", "Zinssatz": "number", "Einkommen": "number",
         "Verwendungszweck": "category", "Eigentümer": "boolean", "Währung": "left out", "Status": "label",
     }  # fmt: skip
+
+
+def test_what_does_not_look_like_a_date_is_not_parsed(monkeypatch):
+    tried = []
+    monkeypatch.setattr(dates, "_parsed", lambda text, format: tried.append(text))
+    for text in ("a1", "12-ab", "3 of 4", "x" * 30 + "1", "1,5", "2020-", "12:3x"):
+        assert dates.format_of([text]) is None
+    assert not tried
+
+
+@pytest.mark.parametrize("format", dates.FORMATS)
+def test_every_format_is_recognised(format):
+    moments = [datetime(2019, 12, 31, 23, 58, 59, 250_000), datetime(2003, 5, 4, 3, 2, 1)]
+    texts = [moment.isoformat() if format == dates.ISO else moment.strftime(format) for moment in moments]
+    found = dates.format_of(texts)
+    assert found is not None
+    assert dates.to_columns(texts, found[0], ["days"])[1] == []

@@ -394,6 +394,52 @@ def test_arrow_types(tmp_path):
         gather(open_stream(tmp_path / "t.parquet", label="whole", drop=["when"], missing="mean").blocks())
 
 
+def test_every_batch_of_an_arrow_stream_is_read():
+    rows, batches = 2500, 7
+    table = pa.table({"x": np.arange(rows * batches) % 97 * 0.5, "label": np.arange(rows * batches) % 2})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=rows)
+    stream = open_stream(io.BytesIO(sink.getvalue()), format="arrow", strict=False)
+    assert not stream.inferred.whole
+    np.testing.assert_array_equal(gather(stream).X[:, 0], table["x"])
+
+
+def test_a_parquet_file_that_was_looked_at_whole_is_read_once(tmp_path, monkeypatch):
+    parquet.write_table(
+        pa.table({"x": [1.5, 2.5, 3.5] * 4, "t": ["a", "b", None] * 4, "y": [0, 1] * 6}), tmp_path / "a"
+    )
+    read, times = parquet.ParquetFile.iter_batches, []
+    monkeypatch.setattr(
+        parquet.ParquetFile, "iter_batches", lambda *given, **named: times.append(1) or read(*given, **named)
+    )
+    stream = open_stream(tmp_path / "a", format="parquet", strict=False)
+    first = gather(stream)
+    assert len(times) == 1
+    assert len(first) == 12
+    np.testing.assert_array_equal(gather(stream).X, first.X)
+    assert len(times) == 2
+
+
+def test_few_rows_of_a_wide_table_are_looked_at():
+    lines = b"".join(b'{%s, "y": %d}\n' % (b", ".join(b'"c%d": 1' % k for k in range(50)), i % 2) for i in range(60))
+    with mock.patch("pocketkernel.stream.jsonl.VALUES", 500):
+        stream = open_stream(io.BytesIO(lines), format="jsonl", label="y", strict=False)
+        assert stream.inferred.rows == 9
+        assert len(gather(stream)) == 60
+
+
+@pytest.mark.parametrize("header", [b"c", b"a longer name of a column, "])
+def test_long_lines_are_read_many_at_once(header):
+    names = b",".join(header.strip(b", ") + b"%d" % k for k in range(300))
+    lines = names + b"\n" + b"".join(b",".join([b"%d" % (i % 3)] * 300) + b"\n" for i in range(400))
+    with mock.patch("pocketkernel.stream.files.CHUNK", 1000):
+        reader = Delimited(find(io.BytesIO(lines)).first(), Skipped("raise"), delimiter=None, header=True, columns=None)
+        tables = [len(table) for table in reader.tables(dict.fromkeys(reader.names, "n"))]
+    assert sum(tables) == 400
+    assert len(tables) < 20
+
+
 def test_broken_arrow(tmp_path):
     path = written([(1.0, "t", 1, "l")] * 5000, "parquet", tmp_path)
     path.write_bytes(path.read_bytes()[:-100])

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -141,6 +142,62 @@ def test_bad_files_and_arguments(dist, tmp_path):
         assert word in message
 
 
+@pytest.mark.skipif(shutil.which("tsc") is None, reason="needs tsc (Debian: node-typescript)")
+def test_types(tmp_path):
+    """The declarations are those of the module: a program that uses all of them compiles, and a wrong one does not."""
+    package = WEB / "package"
+    for name in ("pocketkernel.d.ts", "pocketkernel.js", "package.json"):
+        (tmp_path / "node_modules" / "pocketkernel").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(package / name, tmp_path / "node_modules" / "pocketkernel" / name)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "good.ts").write_text(
+        """
+        import { init, parseBytes, PocketClassifier, type Options, type Report } from "pocketkernel";
+        await init(); await init("a.wasm"); await init(new URL("file:///a.wasm")); await init(new Uint8Array(8));
+        const options: Options = { features: 2, classes: ["no"], memory: "16KiB", seed: 1, lag: false, linear: true };
+        const model = new PocketClassifier(options);
+        const other = new PocketClassifier({ features: parseBytes("2KiB"), classes: 3, memory: 4096 });
+        const sizes: number = model.features + model.classes + model.nbytes + model.budget;
+        const names: string[] = model.experts;
+        const labels: Array<number | string | boolean> = model.labels;
+        other.featureNames = ["a", "b"];
+        const guess: number = model.learn([0.2, NaN], 1) + model.predict(new Float32Array(2));
+        const guesses: Int32Array = model.learnMany(new Float64Array(4), new Int32Array(2));
+        const scores: Float64Array = model.scoreMany([1, 2, 3, 4], 2);
+        const report: Report = model.report();
+        const weight: number = report.weights[0] + report.rows + report.mistakes + report.loss + model.score([1, 2])[0];
+        const same: PocketClassifier = PocketClassifier.load(model.save());
+        console.log(sizes, names, labels, guess, guesses, scores, weight, same);
+        """
+    )
+    (tmp_path / "bad.ts").write_text(
+        """
+        import { PocketClassifier } from "pocketkernel";
+        const model = new PocketClassifier({ memory: 4096 });
+        model.nbytes = 3;
+        model.learn("row", 1);
+        """
+    )
+    options = "--noEmit --strict --target es2022 --module node16 --moduleResolution node16"
+
+    def compiled(*names):
+        command = ["tsc", *options.split(), *names]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+
+    good = compiled("good.ts", "node_modules/pocketkernel/pocketkernel.d.ts")
+    assert good.returncode == 0, good.stdout
+    assert len(compiled("bad.ts").stdout.splitlines()) >= 3
+    # What is declared is there, and nothing else is.
+    declared, written = ((package / f"pocketkernel.{kind}").read_text() for kind in ("d.ts", "js"))
+    declared, written = (text[text.index("export class PocketClassifier") :] for text in (declared, written))
+    written = written[: written.index("\n}\n")]
+    methods = re.findall(r"^    (?:static |get )?(?!constructor)(\w+)\(.*{$", written, re.MULTILINE)
+    fields = re.findall(r"\b(?:this|made)\.(\w+) = ", written)
+    assert set(re.findall(r"^    (?:static |readonly )?(?!constructor)(\w+)[(:?]", declared, re.MULTILINE)) == {
+        *methods, *fields,
+    }  # fmt: skip
+
+
 # ---- playground -----------------------------------------------------------------------------------------------------
 
 needs_browser = pytest.mark.skipif(chromium.find() is None, reason="needs Chromium")
@@ -203,6 +260,12 @@ def test_playground(dist, browser, tmp_path):
     until(browser, "!document.getElementById('compare').disabled && playground.state.sizes.length == 10", 240)
     shares = value(browser, "playground.state.sizes.map((one) => one[1])")
     assert shares[-1] <= shares[0]
+    # They were about that stream.
+    choose(browser, "stream", "rings")
+    assert value(browser, "[playground.state.sizes.length, document.getElementById('sizes').children.length]") == [0, 0]
+    # A frame of a 60th of a second leaves time to draw.
+    until(browser, f"{ROWS} > 500 && playground.state.frames.length == 60")
+    assert np.median(value(browser, "playground.state.frames")) < 1000 / 60
     assert (
         browser.console == []
         and [url for url in browser.requests if not url.startswith(("file:", "data:", "blob:"))] == []

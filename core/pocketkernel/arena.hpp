@@ -15,6 +15,16 @@
 
 POCKETKERNEL_BEGIN
 
+// Where a learner keeps what the seed alone decides, which is not part of its state; in words of this size.
+struct Constants {
+    // Frequencies of rows with more columns than this are part of the state all the same: else a small file could ask
+    // for any amount of memory.
+    static constexpr std::size_t most_columns = 256;
+
+    unsigned char* at = nullptr;
+    std::size_t bytes = 0, word = 1;
+};
+
 class Arena {
   public:
     Arena() = default;  // counts only

@@ -35,6 +35,7 @@ class FeaturePool {
     static constexpr std::size_t W = lanes_of<T>, waves = 4;
 
     FeaturePool() = default;
+    // With memory of its own. The frequencies are constants, see `plan`, unless there are many columns.
     FeaturePool(Arena& arena, std::size_t frequencies, std::size_t features, std::size_t functions, bool may_be_sparse)
         : tiles_(packs_for<T>(frequencies)),
           features_(features),
@@ -42,7 +43,7 @@ class FeaturePool {
           owner_(arena.take<std::uint8_t>(tiles_)),
           theta_(arena.take<T>(tiles_, functions, waves * W)),
           at_zero_(may_be_sparse ? arena.take<T>(tiles_, W) : nullptr),
-          frequencies_(arena.take<std::int8_t>(tiles_, features, W)),
+          frequencies_(features <= Constants::most_columns ? nullptr : arena.take<std::int8_t>(tiles_, features, W)),
           from_tile_to_tile_{functions * waves * W, W, features * W} {}
 
     // At the front of a block, in up to `most` tiles of `tile_bytes`; `in_use` is part of the state and counts them.
@@ -69,16 +70,28 @@ class FeaturePool {
         return W * bytes_per_frequency(features, functions, may_be_sparse);
     }
 
-    // Scratch, which is not part of the state, of a pool that has its own memory.
-    void plan(Arena& arena) { angles_ = arena.take<T>(tiles_, W); }
+    // What is not part of the state, of a pool that has its own memory: scratch, and the frequencies, which the seed
+    // alone decides.
+    void plan(Arena& arena) {
+        angles_ = arena.take<T>(tiles_, W);
+        if (is_constant()) frequencies_ = arena.take<std::int8_t>(tiles_, features_, W);
+    }
 
-    // Draws the frequencies, and lends the tiles to owners 1 .. `owners` in turn.
-    void reset(Rng& rng, std::size_t owners) {
+    void draw(Rng& rng) {
         Normal normal(rng);
-        for (std::size_t tile = 0; tile < tiles(); ++tile) {
-            draw(tile, normal);
-            owner_[tile] = static_cast<std::uint8_t>(1 + tile % owners);
-        }
+        for (std::size_t tile = 0; tile < tiles(); ++tile) draw(tile, normal);
+    }
+    // Whether the frequencies are not part of the state: in a shared block they are.
+    bool is_constant() const {
+        return from_tile_to_tile_.frequencies == features_ * W && features_ <= Constants::most_columns;
+    }
+    Constants constants() const {
+        if (!is_constant()) return {};
+        return {reinterpret_cast<unsigned char*>(frequencies_), tiles_ * features_ * W, sizeof *frequencies_};
+    }
+    // Lends the tiles to owners 1 .. `owners` in turn.
+    void reset(std::size_t owners) {
+        for (std::size_t tile = 0; tile < tiles(); ++tile) owner_[tile] = static_cast<std::uint8_t>(1 + tile % owners);
     }
 
     std::size_t tiles() const { return in_use_ ? static_cast<std::size_t>(*in_use_) : tiles_; }

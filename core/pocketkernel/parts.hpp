@@ -7,6 +7,8 @@
 //   POCKETKERNEL_FAMILIES      the kernels: bit n stands for the family with number n
 //   POCKETKERNEL_VALIDATION    whether `load` looks for impossible numbers in a state whose checksum is right, which
 //                              only a forger can make
+//   POCKETKERNEL_DRAWING       whether `load` draws the learner's constants; else the program gives them
+//   (`take_constants`)
 #pragma once
 
 #include <cstdint>
@@ -21,6 +23,9 @@
 #endif
 #if !defined(POCKETKERNEL_VALIDATION)
 #define POCKETKERNEL_VALIDATION 1
+#endif
+#if !defined(POCKETKERNEL_DRAWING)
+#define POCKETKERNEL_DRAWING 1
 #endif
 #if !defined(POCKETKERNEL_FAMILIES)
 #define POCKETKERNEL_FAMILIES 0xffffffff
@@ -39,6 +44,7 @@ namespace parts {
 inline constexpr bool sparse_rows = POCKETKERNEL_SPARSE_ROWS;
 inline constexpr bool halves = POCKETKERNEL_HALVES;
 inline constexpr bool validation = POCKETKERNEL_VALIDATION;
+inline constexpr bool drawing = POCKETKERNEL_DRAWING;
 constexpr bool has(Family family) {
     return (static_cast<std::uint32_t>(POCKETKERNEL_FAMILIES) >> static_cast<std::uint32_t>(family) & 1) != 0;
 }

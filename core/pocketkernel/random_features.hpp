@@ -19,11 +19,10 @@ class RandomFeatures {
     static constexpr std::size_t W = lanes_of<T>;
 
     RandomFeatures() = default;
-    // The frequencies are part of the learner's state; the order of the kernels is not, see `plan`.
-    RandomFeatures(Arena& arena, std::size_t frequencies, std::size_t features)
-        : frequencies_(frequencies), features_(features), values_(arena.take<T>(padded<T>(frequencies), features)) {}
+    RandomFeatures(std::size_t frequencies, std::size_t features) : frequencies_(frequencies), features_(features) {}
 
-    // Arranges the kernels, widest first.
+    // The frequencies, in the state or outside of it; the order of the kernels, widest first, is never part of it.
+    void place(Arena& arena) { values_ = arena.take<T>(padded<T>(frequencies_), features_); }
     void plan(Arena& arena, const Config& config) {
         count_ = config.kernel_count;
         link_ = arena.take<Link>(count_);
@@ -46,6 +45,10 @@ class RandomFeatures {
         for (std::size_t j = 0; j < frequencies_; ++j)
             for (std::size_t k = 0; k < features_; ++k)
                 values_[((j / W) * features_ + k) * W + j % W] = static_cast<T>(normal.next());
+    }
+
+    Constants constants() const {
+        return {reinterpret_cast<unsigned char*>(values_), padded<T>(frequencies_) * features_ * sizeof(T), sizeof(T)};
     }
 
     std::size_t tiles() const { return packs_for<T>(frequencies_); }

@@ -73,10 +73,10 @@ class Digest {
     std::uint64_t hash_ = 0xcbf29ce484222325ULL;
 };
 
-// Everything that determines the layout or the results of a run, except the seed, which is in the state itself. If the
-// numbers of a learner change their meaning, its revision is increased.
+// Everything that determines the layout or the results of a run. The seed counts only if something that it decides is
+// not in the state. If the numbers of a learner change their meaning, its revision is increased.
 inline std::uint64_t model_digest(const char* learner, std::size_t element_size, const Config& c,
-                                  std::uint32_t revision = 1) {
+                                  std::uint32_t revision = 1, bool seeded = false) {
     Digest digest;
     for (const char* s = learner; *s; ++s) digest.add(*s);
     digest.add(element_size);
@@ -97,6 +97,7 @@ inline std::uint64_t model_digest(const char* learner, std::size_t element_size,
         if (static_cast<const void*>(&value) != &c.quantile || c.quantile != 0.0) digest.add(value);
     });
     if (revision > 1) digest.add(revision);
+    if (seeded) digest.add(c.seed);
     return digest.value();
 }
 

@@ -124,7 +124,8 @@ struct StatusText {
             return {"state",
                     "was written by an earlier version of pocketkernel, in which this learner worked differently: "
                     "train the model again, or use that version"};
-        case Status::state_other_model: return {"state", "belongs to a model with different parameters"};
+        case Status::state_other_model:
+            return {"state", "belongs to a model with different parameters or another seed"};
         case Status::state_damaged:
             return {"state", "is damaged: its checksum is wrong or its contents are impossible"};
     }

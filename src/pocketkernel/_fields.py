@@ -35,9 +35,11 @@ class Fields:
 
     def take(self, name: str, check: Check, *default: Any) -> Any:
         """The value of a field, or the default if it may be missing."""
-        if name not in self._left and not default:
-            raise ModelFileError(f"{self._where}.{name} is missing.")
-        value = self._left.pop(name, *default)
+        if name not in self._left:
+            if not default:
+                raise ModelFileError(f"{self._where}.{name} is missing.")
+            return default[0]
+        value = self._left.pop(name)
         if not check(value):
             raise ModelFileError(f"{self._where}.{name} cannot be {reprlib.repr(value)}.")
         return value

@@ -21,7 +21,8 @@ struct Pooled {
         pool.plan(arena);
         CHECK(arena.used() <= sizeof block);
         Rng rng(seed);
-        pool.reset(rng, K - 2);
+        pool.draw(rng);
+        pool.reset(K - 2);
     }
 
     static double inverse_width(std::size_t i) { return std::ldexp(0.25, static_cast<int>(i)); }
@@ -206,7 +207,8 @@ void works_on_a_shared_block(bool may_be_sparse) {
     std::uint64_t in_use = 6;
     shared.pool = FeaturePool<T>(shared.arena, block, &in_use, 8, d, R, may_be_sparse);
     Rng rng(7), other(8);
-    shared.pool.reset(rng, K - 2);
+    shared.pool.draw(rng);
+    shared.pool.reset(K - 2);
     const auto same = [&] {
         own.draw(other);
         std::memcpy(shared.z, own.z, sizeof own.z);

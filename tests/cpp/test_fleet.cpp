@@ -2,13 +2,13 @@
 #define POCKETKERNEL_WATCH binding::Watch  // as in engine.cpp, which has the same learner
 #include "pocketkernel/fleet.hpp"
 #include "pocketkernel/learners/m_omd_h.hpp"
+#include "pocketkernel/learners/raker.hpp"
 
 using namespace pocketkernel;
 
 namespace {
 
-using L = MOMDH<double>;  // it has pointers into its state outside of itself as well
-const KernelSpec kernels[] = {{Family::gaussian, 0.5}, {Family::laplacian, 1.0}, {Family::gaussian, 2.0}};
+const KernelSpec kernels[] = {{Family::gaussian, 0.5}, {Family::gaussian, 1.0}, {Family::gaussian, 2.0}};
 
 Config small() {
     Config config;
@@ -21,9 +21,8 @@ Config small() {
     return config;
 }
 
-}  // namespace
-
-TEST(fleet_has_the_bits_of_separate_learners) {
+template <class L>
+void has_the_bits_of_separate_learners() {
     constexpr std::size_t models = 5;
     const Config config = small();
     const auto size = Fleet<L>::size_of(config);
@@ -74,4 +73,17 @@ TEST(fleet_has_the_bits_of_separate_learners) {
     std::free(one);
     std::free(slots);
     std::free(block);
+}
+
+}  // namespace
+
+// It has pointers into its state outside of itself as well.
+TEST(fleet_of_descents) { has_the_bits_of_separate_learners<MOMDH<double>>(); }
+
+// Its models share their frequencies, which are not in the slots.
+TEST(fleet_of_random_features) {
+    has_the_bits_of_separate_learners<Raker<double>>();
+    const Config config = small();
+    const std::size_t shared = Stream::d * padded<double>(config.budget) * sizeof(double);
+    CHECK(Fleet<Raker<double>>::size_of(config).slot_bytes < shared);
 }

@@ -39,6 +39,9 @@ export class PocketClassifier {
     readonly classes: number;
     /** Bytes of the learner, constant from the first row on. */
     readonly nbytes: number;
+    /** What was asked for. */
+    readonly memory: number | string;
+    readonly lag: boolean;
     /** Frequencies, over all widths. */
     readonly budget: number;
     /** Names of the experts, in the order of `report().weights`. */

@@ -8,7 +8,7 @@ const WINDOW = 200; // rows of the recent mistakes
 const LONGEST = 1200; // points of the chart, and the longest history
 const SPEEDS = [10, 30, 100, 300, 1000, 3000, 10000];
 const SHOWN = 250; // points that stay visible
-const FRAME = 9; // milliseconds of a frame that may be computed in
+const FRAME = 6; // milliseconds of a frame in which to learn and to score: drawing takes as long again
 
 const $ = (id) => document.getElementById(id);
 const state = { playing: true, owed: 0, flipped: 0, points: [], drawn: [], pen: 0, table: null, sizes: [], frames: [] };
@@ -249,7 +249,7 @@ async function compare() {
     const button = $("compare");
     if ($("stream").value === "draw" && state.drawn.length === 0) return say("Draw some points first.");
     button.disabled = true;
-    const stream = source();
+    const name = $("stream").value, stream = source();
     state.random = random(11);
     const rows = [], labels = [];
     for (let n = 0; n < 2000; ++n) {
@@ -274,6 +274,7 @@ async function compare() {
             some.forEach((label, n) => (mistakes += guesses[n] !== label));
             if (first % 500 === 0) await new Promise((done) => setTimeout(done));
         }
+        if ($("stream").value !== name) break; // what was found is about another stream
         state.sizes.push([kib(memoryOf(step)), mistakes / labels.length, percent(mistakes / labels.length)]);
         const most = Math.max(...state.sizes.map(([, share]) => share));
         bars($("sizes"), state.sizes.map(([name, share, text]) => [name, share / Math.max(most, 1e-9), text]));
@@ -378,7 +379,11 @@ function tick(now) {
 }
 
 function listen() {
-    $("stream").addEventListener("change", start);
+    $("stream").addEventListener("change", () => {
+        state.sizes = [];
+        bars($("sizes"), []);
+        start();
+    });
     $("memory").addEventListener("input", () => {
         $("memory-text").textContent = kib(memoryOf($("memory").value));
         start();

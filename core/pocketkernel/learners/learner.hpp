@@ -137,6 +137,11 @@ class Learner {
     template <class F>
     void for_each_evidence(F&&) const {}
 
+    // Constants: what the seed alone decides, such as random frequencies. They are not part of the state: `reset` and
+    // `load` draw them, and models of one seed can share them. `draw_constants` returns the generator after the draws.
+    Constants constants() const { return {}; }
+    Rng draw_constants() { return Rng(config_.seed); }
+
     // How many random frequencies a learner has that has any.
     std::size_t frequency_count() const { return config_.budget; }
 
@@ -306,8 +311,9 @@ template <class L, bool Reset = true>
 
 // Identifies the model in saved states.
 template <class L>
-std::uint64_t digest_of(const L& learner, std::uint32_t revision = L::revision) {
-    return model_digest(L::name, sizeof(typename L::Element), learner.config(), revision);
+std::uint64_t digest_of(const L& learner) {
+    return model_digest(L::name, sizeof(typename L::Element), learner.config(), L::revision,
+                        learner.constants().bytes > 0);
 }
 
 // From the order of the machine to that of a saved state, or back: the state of such a learner, at `state`. The learner
@@ -319,6 +325,20 @@ void convert(const L& learner, unsigned char* state) {
         L counted(learner.config(), arena);
         if constexpr (has_block_of_words<L>) learner.convert_block(learner.state(), state);
     }
+}
+
+// The constants, little-endian as a state: constants().bytes of them.
+template <class L>
+void give_constants(const L& learner, unsigned char* to) {
+    const Constants from = learner.constants();
+    if (from.bytes > 0) std::memcpy(to, from.at, from.bytes);
+    if constexpr (big_endian) swap_words(to, from.bytes, from.word);
+}
+template <class L>
+void take_constants(L& learner, const unsigned char* from) {
+    const Constants to = learner.constants();
+    if (to.bytes > 0) std::memcpy(to.at, from, to.bytes);
+    if constexpr (big_endian) swap_words(to.at, to.bytes, to.word);
 }
 
 // Writes exactly state_bytes(learner) bytes.
@@ -347,7 +367,8 @@ template <class L>
     if (header.version > StateHeader::the_version) return Status::state_newer;
     if (header.version != StateHeader::the_version) return Status::state_foreign;
     for (std::uint32_t revision = 1; revision < L::revision; ++revision)
-        if (header.model == digest_of(learner, revision)) return Status::state_older;
+        if (header.model == model_digest(L::name, sizeof(typename L::Element), learner.config(), revision))
+            return Status::state_older;
     if (header.model != digest_of(learner)) return Status::state_other_model;
     if (header.size != learner.state_bytes_ || size != state_bytes(learner)) return Status::state_wrong_size;
     Digest digest;
@@ -355,6 +376,7 @@ template <class L>
     if (digest.value() != header.checksum) return Status::state_damaged;
     std::memcpy(learner.state(), from + sizeof header, learner.state_bytes_);
     convert(learner, learner.state());
+    if constexpr (parts::drawing) (void)learner.draw_constants();
     if constexpr (parts::validation)
         if (!learner.valid()) {
             std::memset(learner.state(), 0, learner.state_bytes_);

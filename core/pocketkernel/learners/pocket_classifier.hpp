@@ -38,7 +38,7 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision = 5;  // 4 had no linear expert on sparse rows that counts from 0
+    static constexpr std::uint32_t revision = 6;  // 5 had no linear expert on sparse rows that counts from 0
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -84,7 +84,7 @@ class PocketClassifier : public Learner<T> {
     }
 
     void reset() {
-        common_->rng = Rng(config_.seed);
+        common_->rng = draw_constants();
         mixture_.reset();
         if (has_lags()) lags_.reset();
         scale_.reset();
@@ -97,7 +97,8 @@ class PocketClassifier : public Learner<T> {
             ring_.reset();
             ring_.resize(pages_left());
         }
-        if (widths_ > 0) pool_.reset(common_->rng, owners());
+        if (!pool_.is_constant()) pool_.draw(common_->rng);
+        if (widths_ > 0) pool_.reset(owners());
         for (std::size_t i = 0; i < K_; ++i) {
             experts_[i].squares = 1.0;
             experts_[i].tiles = pool_.tiles_of(i);
@@ -105,6 +106,14 @@ class PocketClassifier : public Learner<T> {
         for (std::size_t k = 0; k < config_.features; ++k) squares()[k] = T(1);
         course_->next_review = first_review;
         measure();
+    }
+
+    // The frequencies, unless they are in the block: there they come and go with its shares.
+    Constants constants() const { return pool_.constants(); }
+    Rng draw_constants() {
+        Rng rng(config_.seed);
+        if (pool_.is_constant()) pool_.draw(rng);
+        return rng;
     }
 
     // How many there are now. A linear model alone has none, whatever the budget.

@@ -38,6 +38,7 @@ class PocketRegressor : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_regressor";
+    static constexpr std::uint32_t revision = 2;  // 1 kept the frequencies
     static constexpr Task task = Task::regression;
     static constexpr bool multiclass = true;  // a score for each target
 
@@ -84,11 +85,12 @@ class PocketRegressor : public Learner<T> {
     }
 
     void reset() {
-        common_->rng = Rng(config_.seed);
+        common_->rng = draw_constants();
         scale_.reset();
         if (parts_.relevance) relevance_.reset();
         if (parts_.matrix) matrix_.reset();
-        if (K_ > 1) pool_.reset(common_->rng, owners());
+        if (!pool_.is_constant()) pool_.draw(common_->rng);
+        if (K_ > 1) pool_.reset(owners());
         for (std::size_t i = 0; i < K_; ++i) widths_[i].tiles = pool_.tiles_of(i);
         for (std::size_t r = 0; r < m_; ++r) {
             targets_[r].unit = 1.0;
@@ -99,6 +101,13 @@ class PocketRegressor : public Learner<T> {
         }
         course_->next_review = first_review;
         measure();
+    }
+
+    Constants constants() const { return pool_.constants(); }
+    Rng draw_constants() {
+        Rng rng(config_.seed);
+        if (pool_.is_constant()) pool_.draw(rng);
+        return rng;
     }
 
     double frequency(std::size_t j, std::size_t k) const { return K_ > 1 ? pool_.frequency(j, k) : 0.0; }

@@ -15,6 +15,7 @@ class Raker : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "raker";
+    static constexpr std::uint32_t revision = 2;  // 1 kept the frequencies
 
     [[nodiscard]] static Status check(const Config& c) {
         const Status status = check_common<T>(c, false);
@@ -30,17 +31,26 @@ class Raker : public Learner<T> {
     Raker(const Config& c, Arena& arena) : Learner<T>(c, arena) {
         own_ = arena.take<Own>(K_);
         theta_ = Coefficients<T>(arena, 2 * K_, c.budget);
-        z_ = RandomFeatures<T>(arena, c.budget, c.features);
+        z_ = RandomFeatures<T>(c.budget, c.features);
+        if (!is_constant()) z_.place(arena);
         this->end_of_state(arena, K_);
+        if (is_constant()) z_.place(arena);
         z_.plan(arena, c);
         turned_ = Coefficients<T>(arena, 3, c.budget);
         loss_scale_ = is_smooth(c.loss) ? 2.0 : 1.0;
     }
 
     void reset() {
-        common_->rng = Rng(config_.seed);
-        z_.draw(common_->rng);
+        common_->rng = draw_constants();
+        if (!is_constant()) z_.draw(common_->rng);
         weigh();
+    }
+
+    Constants constants() const { return is_constant() ? z_.constants() : Constants(); }
+    Rng draw_constants() {
+        Rng rng(config_.seed);
+        if (is_constant()) z_.draw(rng);
+        return rng;
     }
 
     double frequency(std::size_t j, std::size_t k) const { return z_.frequency(j, k); }
@@ -96,6 +106,9 @@ class Raker : public Learner<T> {
         double p;
     };
     static_assert(part_of_state<Own, 24>);
+
+    // Whether the frequencies are not part of the state.
+    bool is_constant() const { return config_.features <= Constants::most_columns; }
 
     // work.values[i] = f_i(x). Projections, and cosines and sines of the widest kernel, are left in `turned` if wanted.
     void evaluate(const Query<T>& x, Workspace<T>& work, Coefficients<T>* turned) const {

@@ -157,7 +157,10 @@ def _how_to_go_on(job: Job, folder: Path, done: Run) -> str:
     rows = done.progress.rows if done.progress else 0
     if job.repeatable():
         return f"Saved after row {rows:,}: repeat the command to go on from there."
-    return f"Saved after row {rows:,}: go on with `pocketkernel learn {shlex.quote(str(folder))} -`."
+    learned = "all rows that were read are learned"
+    if done.dropped:
+        learned = f"{done.dropped:,} rows that were read after it are not learned"
+    return f"Saved after row {rows:,} ({learned}): go on with `pocketkernel learn {shlex.quote(str(folder))} -`."
 
 
 def default_folder(files: tuple[str, ...]) -> str:

@@ -12,7 +12,7 @@ from pocketkernel import _core
 from pocketkernel._include import get_include
 from pocketkernel.device.figures import Figures, measured
 from pocketkernel.device.model import Exported, clip_of, exported
-from pocketkernel.learners import contents_of
+from pocketkernel.learners import contents_of, core_of
 from pocketkernel.model_file import LIBRARY_VERSION
 
 
@@ -36,7 +36,7 @@ TARGETS = {
 }
 """What a project can be made for. All but arduino make the same files, and differ in what `make` builds by default."""
 
-SOURCES = ("pk_model.h", "pk_model.hpp", "pk_model.cpp", "pk_scaler.hpp")
+SOURCES = ("pk_model.h", "pk_model.hpp", "pk_model.cpp", "pk_scaler.hpp", "pk_soft_double.hpp")
 PROGRAM = (
     "main.cpp", "Makefile", "CMakeLists.txt", "board/board.h", "board/board_host.cpp", "board/board_semihosting.cpp",
     "board/mps2.ld",
@@ -48,7 +48,7 @@ def export(model: Any, path: str | os.PathLike[str], target: str = "cortex-m4", 
 
     Parameters
     ----------
-    model : estimator, or path of a model file or of a run's folder
+    model : estimator, what `load` returns, or path of a model file or of a run's folder
         A learner of pocketkernel that has learned something. Of a run that scales its rows (`--scale`), the scaling is
         exported too. Other steps before the learner are refused.
     path : path
@@ -177,7 +177,10 @@ def _config(known: Exported) -> str:
 #define POCKETKERNEL_SPARSE_ROWS {int(recipe.features >= (64 if recipe.learner.startswith("pocket_") else 16))}
 #define POCKETKERNEL_HALVES {int(recipe.storage != "full")}
 #define POCKETKERNEL_FAMILIES {_families(recipe)}
+#if !defined(POCKETKERNEL_VALIDATION)
 #define POCKETKERNEL_VALIDATION 0
+#endif
+#define POCKETKERNEL_DRAWING 0
 
 #include "pocketkernel/learners/{recipe.learner}.hpp"
 
@@ -216,25 +219,32 @@ def _number(value: float) -> str:
 
 
 def _state(known: Exported) -> str:
-    state = known.state
-    lines = [", ".join(str(b) for b in state[at : at + 24]) + "," for at in range(0, len(state), 24)]
     labels = known.labels
     names = ""
     if labels is not None:
         listed = ", ".join(_text(label) for label in labels)
         names = f'\nextern "C" {{\nconst char* const pk_labels[PK_CLASSES] = {{{listed}}};\n}}\n'
     return f"""\
-// The state of this model when it was exported, and the names of its classes. Made by pocketkernel {LIBRARY_VERSION}.
+// The state of this model when it was exported, what its seed decides, such as random frequencies, and the names of its
+// classes. Made by pocketkernel {LIBRARY_VERSION}.
 #pragma once
 
 namespace {{
 
 constexpr unsigned char pk_first_state[PK_STATE_BYTES] = {{
-{chr(10).join("    " + line for line in lines)}
+{_bytes(known.state)}
+}};
+
+constexpr unsigned char pk_constants[] = {{
+{_bytes(core_of(known.learner).constants() or bytes(1))}
 }};
 
 }}  // namespace
 {names}"""
+
+
+def _bytes(data: bytes) -> str:
+    return "\n".join("    " + ", ".join(str(b) for b in data[at : at + 24]) + "," for at in range(0, len(data), 24))
 
 
 # ---- README ---------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pocketkernel.evaluate import RawModel
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.learners import OnlineLearner, contents_of, recipe_of, room_for_scores
 from pocketkernel.stream import OnlineStandard, Scaler
@@ -60,10 +61,12 @@ def clip_of(scaler: Scaler) -> float | None:
 
 
 def exported(model: Any) -> Exported:
-    """What is to be exported: of an estimator, or of a run's folder or a model file."""
+    """What is to be exported: of an estimator, of a run, of its folder or of a model file."""
     if isinstance(model, str | os.PathLike):
         learner, pipeline, _ = load_with_pipeline(Path(model))
         return Exported(_learner(learner), _scaler(pipeline))
+    if isinstance(model, RawModel):
+        return Exported(_learner(model.model), _scaler(model.pipeline))
     return Exported(_learner(model))
 
 

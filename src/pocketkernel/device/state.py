@@ -16,7 +16,7 @@ def from_bytes(model: Any, state: bytes) -> Any:
 
     Parameters
     ----------
-    model : estimator, or path of a model file or of a run's folder
+    model : estimator, what `load` returns, or path of a model file or of a run's folder
         The model that was exported, or one with the same parameters. It is not changed.
     state : bytes
         What `pk_save` has written.

@@ -15,12 +15,16 @@ READER = "pocketkernel reader"
 
 
 def ahead(
-    blocks: Iterator[Block], depth: int = 2, stop: Callable[[], bool] | None = None
+    blocks: Iterator[Block],
+    depth: int = 2,
+    stop: Callable[[], bool] | None = None,
+    end: Callable[[], bool] | None = None,
 ) -> Generator[Block, None, None]:
     """The same blocks, read by a separate thread while the learner, which releases the GIL, works on the last one.
 
     The iterator is used only in that thread. At most `depth` blocks wait. No further block is given once `stop` says
-    so, even while the next one is awaited.
+    so, even while the next one is awaited. With `end`, blocks that have been read by then are still given: it tells the
+    other thread to end soon, and says whether that thread only waits.
     """
     queue: Queue[Block | BaseException | None] = Queue(depth)
     done = Event()
@@ -41,10 +45,16 @@ def ahead(
 
     Thread(target=read, name=READER, daemon=True).start()
     try:
-        while not (stop and stop()):
+        while True:
+            stopping = stop is not None and stop()
+            if stopping and end is None:
+                return
+            idle = stopping and end is not None and end()  # then all that was read is in the queue
             try:
-                item = queue.get(timeout=POLL)
+                item = queue.get(not idle, POLL)
             except Empty:
+                if idle:
+                    return
                 continue
             if item is None:
                 return

@@ -43,7 +43,7 @@ def warnings_of(results: Mapping[str, Any]) -> list[str]:
     late = [one for one in results["classes"] if one["rows"] and one["first_row"] * one["rows"] / rows > LATE]
     if late:
         latest = max(late, key=lambda one: int(one["first_row"]))
-        others = "" if len(late) == 1 else f", and {len(late) - 1} more" if len(late) > 2 else ", and one more"
+        others = f"; {len(late)} classes begin late" if len(late) > 1 else ""
         found.append(
             f"The rows are sorted by label, or the labels have changed: class {latest['label']} appears first in row "
             f"{latest['first_row']:,} of {rows:,}{others}."

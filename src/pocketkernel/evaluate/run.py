@@ -1,9 +1,11 @@
 """A stream on its way through a learner: stream -> scaler -> learner -> recorder."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -21,10 +23,14 @@ from pocketkernel.evaluate.reservoir import Reservoir
 from pocketkernel.evaluate.settings import settings_of
 from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, found_task
 from pocketkernel.stream import Block, Scaler, Stream, gather, permutation
+from pocketkernel.stream.block import rebatch
 from pocketkernel.stream.errors import StreamError
 
 MOST_EVENTS = 100
 """Changes of the stream that a run keeps: the latest."""
+
+GRACE = 2.0
+"""Seconds after Ctrl-C in which rows of a pipe that were read before are still learned."""
 
 SCHEMA_COLUMNS = 1000
 """Most columns of a table that a record describes."""
@@ -60,6 +66,7 @@ class Run:
         self.progress: Progress | None = None  # after the latest block
         self.total = rows  # that there will be, if that is known
         self.interrupted = False  # whether the run was stopped before its end
+        self.dropped = 0  # rows of a pipe that were read, but not learned, as the run was stopped
         self.schema = schema_of(stream)
         self.sources: list[list[str]] = []  # names and fingerprints of what was learned before
         self._base = 0  # rows that were learned from other files before
@@ -73,8 +80,13 @@ class Run:
     def steps(self, stop: Callable[[], bool] | None = None) -> Iterator[Progress]:
         """Go through the stream, from where the run is, until `stop` says so; yields after every block."""
         start = self.progress.rows - self._base if self.progress else 0
-        with closing(ahead(self._blocks(start), stop=stop)) as blocks:
-            yield from self._learn(blocks, stop)
+        if self.stream.live and self._permute is None:
+            with closing(ahead(self.stream.arrivals(start), stop=stop, end=self.stream.stop)) as pieces:
+                blocks = self._in_time(rebatch(pieces, self.stream.block), stop)
+                yield from self._learn(self._limited(blocks, start), stop)
+        else:
+            with closing(ahead(self._limited(self._blocks(start), start), stop=stop)) as blocks:
+                yield from self._learn(blocks, stop)
         self.interrupted = stop is not None and stop()
 
     def goes_on(self, rows: int, schema: list[dict[str, Any]] | None) -> None:
@@ -169,6 +181,7 @@ class Run:
             "resumed_at": self.resumed_at,
             "schema": self.schema,
             "interrupted": self.interrupted,
+            "dropped": self.dropped,
             "sources": [name for name, _ in self.sources],
             **more,
         }
@@ -177,7 +190,20 @@ class Run:
     # ---- rows -------------------------------------------------------------------------------------------------------
 
     def _blocks(self, start: int) -> Iterator[Block]:
-        blocks = self.stream.blocks(start) if self._permute is None else self._permuted(start)
+        return self.stream.blocks(start) if self._permute is None else self._permuted(start)
+
+    def _in_time(self, blocks: Iterator[Block], stop: Callable[[], bool] | None) -> Iterator[Block]:
+        """The rows of a pipe. Once `stop` says so, only those that can be learned soon; others are counted."""
+        latest = math.inf
+        for block in blocks:
+            if stop is not None and stop():
+                latest = min(latest, monotonic() + GRACE)
+            if monotonic() > latest:
+                self.dropped += len(block)
+            else:
+                yield block
+
+    def _limited(self, blocks: Iterator[Block], start: int) -> Iterator[Block]:
         left = None if self._rows is None else self._rows - start
         for block in blocks:
             if left is not None and len(block) >= left:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pocketkernel.fleet._keys import KINDS, Key, encode_keys
+from pocketkernel.fleet._keys import Key, column_of
 from pocketkernel.fleet.records import FleetStoreError
 
 
@@ -68,8 +68,8 @@ class SqliteArchive:
 
 
 def _blob(key: Key) -> bytes:
-    kind = next(name for name, type_ in KINDS.items() if type(key) is type_)
-    return kind[0].encode() + encode_keys([key], kind)
+    one = column_of([key])
+    return one.kind[:1].encode() + one.encoded(1)
 
 
 @contextmanager

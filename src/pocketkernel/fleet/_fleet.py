@@ -1,9 +1,10 @@
 """Fleet: one model for each key."""
 
 import os
-from collections.abc import Callable, Iterator, KeysView, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from reprlib import repr as short
 from types import TracebackType
@@ -11,15 +12,18 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from pocketkernel import _core, learners, model_file
 from pocketkernel._alone import alone
+from pocketkernel._core import KeyColumn
 from pocketkernel._files import replacing
 from pocketkernel._json import canonical
 from pocketkernel._threads import allowed_threads
 from pocketkernel.fleet import records
-from pocketkernel.fleet._keys import Key, key_of_json, key_to_json, kind_of, read_keys, refuse_large
+from pocketkernel.fleet._keys import Key, column_of, key_of_json, key_to_json, read_keys
 from pocketkernel.fleet._models import BASE, Models
+from pocketkernel.fleet._slabs import MappedSlabs
 from pocketkernel.fleet._store import CONFIGURATION, FolderStore
 from pocketkernel.fleet.records import FleetStoreError
 from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
@@ -37,8 +41,11 @@ class Fleet:
     Parameters
     ----------
     learner : estimator
-        What each model is, for example ``PocketClassifier(memory="4KiB", random_state=0)``; not changed. A model takes
-        fewer bytes here than alone (`slot_bytes`), because everything that is the same for all models exists once.
+        What each model is, for example ``PocketClassifier(memory="4KiB", random_state=0)``; not changed. Its
+        `class_weight` is None or a dict, because a fleet keeps no counts of labels for each key. A model takes
+        fewer bytes here than alone (`slot_bytes`), because everything that is the same for all models exists once, such
+        as random frequencies. All models have one seed: if `random_state` is not a number, that of the store or of the
+        base if there is one, else one drawn now.
     features : int or list of names
         Columns of a row.
     classes : list of labels, or int
@@ -52,6 +59,9 @@ class Fleet:
     max_keys : int or None
         Maximum number of keys in memory. The key that was used least recently is evicted: into the store if there is
         one, from where it returns with its next row; otherwise it is forgotten.
+    slabs : "memory" or "mapped"
+        Where the models are: in memory, or in a memory-mapped file in the folder of the store, for fleets that are
+        larger than memory. The file is scratch space without a name; what outlasts a crash is the same in both cases.
     n_jobs : int or None
         Threads, as for every learner. Results do not depend on it.
 
@@ -79,14 +89,20 @@ class Fleet:
         store: str | os.PathLike[str] | FolderStore | None = None,
         base: Any = None,
         max_keys: int | None = None,
+        slabs: str = "memory",
         n_jobs: int | None = None,
     ) -> None:
         if not isinstance(learner, OnlineLearner):
             raise TypeError(f"learner={learner!r} is not a learner of pocketkernel: use PocketClassifier, for example.")
         if max_keys is not None and max_keys < 1:
             raise ValueError(f"max_keys={max_keys!r} is too small: use 1 or more.")
-        if getattr(learner, "class_weight", None) is not None:
-            raise ValueError("class_weight is not supported in a fleet: give sample_weight, or class_weight=None.")
+        if getattr(learner, "class_weight", None) == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs counts of the labels of each key, which a fleet does not keep: give the "
+                "weights, for example class_weight={0: 1.0, 1: 10.0}, or sample_weight."
+            )
+        self._store = FolderStore(store) if isinstance(store, str | os.PathLike) else store
+        learner = _seeded(learner, base, self._store)
         self._template: Any = learners.blank(learner, features, _targets(learner, classes))
         self._blank = learners.contents_of(self._template)
         self.max_keys = max_keys
@@ -96,13 +112,23 @@ class Fleet:
         """What was given as `offset` with the last rows that were learned."""
         core = recipe_of(self._template).fleet()
         shared = isinstance(base, str) and base == "shared"
-        self._models = Models(core, shared=shared, max_keys=max_keys, threads=allowed_threads(n_jobs))
+        self._models = Models(
+            core, shared=shared, max_keys=max_keys, threads=allowed_threads(n_jobs), mapped=self._mapped(slabs)
+        )
         self._begin_base(base, shared)
         learners.with_core(self._template, self._models)
-        self._store = FolderStore(store) if isinstance(store, str | os.PathLike) else store
         if self._store is not None:
             self._open_store(self._store)
         self._models.logged = self._store is not None
+
+    def _mapped(self, slabs: str) -> MappedSlabs | None:
+        if slabs not in ("memory", "mapped"):
+            raise ValueError(f"slabs={slabs!r} is unknown: use 'memory' or 'mapped'.")
+        if slabs == "memory":
+            return None
+        if not isinstance(self._store, FolderStore):
+            raise ValueError("slabs='mapped' needs a folder for the file: give store=<path>.")
+        return MappedSlabs(self._store.path)
 
     def _begin_base(self, base: Any, shared: bool) -> None:
         if base is None or shared:
@@ -185,15 +211,12 @@ class Fleet:
             scores: Scores = self._template.predict_proba(X)
         return scores
 
-    def _for(self, keys: list[Key], to_learn: bool) -> AbstractContextManager[None]:
-        if keys:
-            kind = kind_of(keys)
-            if self.key_kind not in (None, kind):
-                raise ValueError(f"keys are {kind} here, but those of this fleet are {self.key_kind}.")
-            if kind == "int":
-                refuse_large(keys)  # type: ignore[arg-type]
+    def _for(self, keys: KeyColumn, to_learn: bool) -> AbstractContextManager[None]:
+        if len(keys):
+            if self.key_kind not in (None, keys.kind):
+                raise ValueError(f"keys are {keys.kind} here, but those of this fleet are {self.key_kind}.")
             if to_learn:
-                self.key_kind = kind
+                self.key_kind = keys.kind
         return self._models.rows_with(keys)
 
     # ---- models -----------------------------------------------------------------------------------------------------
@@ -206,11 +229,11 @@ class Fleet:
         return key in self._models.of or (isinstance(key, str | bytes | int) and self._archived(key) is not None)
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self._models.of)
+        return iter(self.keys())
 
-    def keys(self) -> KeysView[Key]:
-        """Keys in memory, in the order in which they came."""
-        return self._models.of.keys()
+    def keys(self) -> list[Key]:
+        """Keys in memory, in the order in which they came, but a new key may take the place of one that has left."""
+        return list(self._models.of.column())
 
     def __getitem__(self, key: Key) -> OnlineLearner:
         """A copy of the model of a key, as an ordinary estimator."""
@@ -220,7 +243,7 @@ class Fleet:
         state = self._archived(key)
         if state is None:
             raise KeyError(key)
-        with self._for([key], False):
+        with self._for(column_of([key]), False):
             spare = self._models.visit(key)
             try:
                 return learners.written(self._template, self._blank, self._models.core.save(spare))
@@ -233,7 +256,7 @@ class Fleet:
 
     def __setitem__(self, key: Key, model: OnlineLearner) -> None:
         """Make a copy of a model the model of a key."""
-        with alone(self), self._for([key], True):
+        with alone(self), self._for(column_of([key]), True):
             self._check_same(model)
             slot = self._models.open(key)
             self._put(slot, model)
@@ -287,11 +310,11 @@ class Fleet:
 
     def tally(self) -> dict[str, Array]:
         """Counters of all models in memory: keys, and their rounds, mistakes and cumulative_loss."""
-        slots = np.fromiter(self._models.of.values(), dtype=np.int64, count=len(self))
+        slots = self._models.slots()
         numbers = np.empty((len(slots), 3))
         self._models.core.tallies(slots, numbers)
         keys = np.empty(len(slots), dtype=object)
-        keys[:] = list(self._models.of)
+        keys[:] = self.keys()
         return {
             "keys": keys,
             "rounds": numbers[:, 0].astype(np.int64),
@@ -309,31 +332,31 @@ class Fleet:
             records.write_snapshot(self, file, {})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Self:
-        """The fleet in a folder, which continues there, or in a file that `export` wrote."""
+    def load(cls, path: str | os.PathLike[str], *, slabs: str = "memory", n_jobs: int | None = None) -> Self:
+        """The fleet in a folder, which continues there, or in a file that `export` wrote; parameters as for `Fleet`."""
         if os.path.isdir(path):
             store = FolderStore(path)
             configuration = store.configuration()
             if configuration is None:
                 raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {CONFIGURATION}.")
-            return cls._from(_decoded(configuration, path), store, n_jobs)
+            return cls._from(_decoded(configuration, path), store, slabs, n_jobs)
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             head = file.read(len(_EXPORT) + 8)
             length = int.from_bytes(head[len(_EXPORT) :], "little")
             if not head.startswith(_EXPORT) or length > size - len(head):
                 raise FleetStoreError(f"{os.fspath(path)} is not an exported fleet.")
-            fleet = cls._from(_decoded(file.read(length), path), None, n_jobs)
+            fleet = cls._from(_decoded(file.read(length), path), None, slabs, n_jobs)
             with records.naming(Path(path)):
                 records.read_snapshot(fleet, file, size - len(head) - length)
         return fleet
 
     @classmethod
-    def _from(cls, contents: Contents, store: FolderStore | None, n_jobs: int | None) -> Self:
+    def _from(cls, contents: Contents, store: FolderStore | None, slabs: str, n_jobs: int | None) -> Self:
         about = contents.model.get("extra", {}).get("fleet")
         if not isinstance(about, dict) or about.keys() != {"base", "max_keys"}:
             raise FleetStoreError("the configuration is not one of a fleet.")
-        model, _ = learners.restored(Contents({**contents.model, "extra": {}}, contents.state))
+        model: Any = _restored(contents)
         names = getattr(model, "feature_names_in_", None)
         base = model if about["base"] == "model" else about["base"]
         return cls(
@@ -343,6 +366,7 @@ class Fleet:
             store=store,
             base=base,
             max_keys=about["max_keys"],
+            slabs=slabs,
             n_jobs=n_jobs,
         )
 
@@ -380,8 +404,7 @@ class Fleet:
     def _log_lesson(self) -> None:
         lesson, self._models.lesson = self._models.lesson, None
         if self._store is not None and lesson is not None:
-            assert self.key_kind is not None
-            self._store.append(records.lesson_piece(self.key_kind, *lesson, offset=self.offset), len(lesson[0]))
+            self._store.append(records.lesson_piece(*lesson, offset=self.offset), len(lesson[2]))
             self._commit_if_due()
 
     def _commit_if_due(self) -> None:
@@ -419,6 +442,22 @@ class Fleet:
 
 
 _EXPORT = b"PKFLEET1"
+
+
+def _seeded(learner: OnlineLearner, base: Any, store: FolderStore | None) -> OnlineLearner:
+    """The learner with a number as its random_state, so that all models have the same seed, also after a restart."""
+    if isinstance(learner.random_state, Integral):
+        return learner
+    stored = None if store is None else store.configuration()
+    if store is not None and stored is not None:
+        base = _restored(_decoded(stored, store.path))
+    seed = recipe_of(base).seed if isinstance(base, OnlineLearner) else learners.drawn_seed(learner.random_state)
+    seeded: OnlineLearner = clone(learner).set_params(random_state=seed)
+    return seeded
+
+
+def _restored(contents: Contents) -> OnlineLearner:
+    return learners.restored(Contents({**contents.model, "extra": {}}, contents.state))[0]
 
 
 def _targets(learner: OnlineLearner, classes: Any) -> Any:

@@ -1,21 +1,27 @@
-"""Keys: reading them from what callers have, and writing them as bytes."""
+"""Keys, as callers give them."""
 
 from collections.abc import Sequence
 from reprlib import repr as short
 from typing import Any
 
 import numpy as np
+from narwhals.stable.v2.dependencies import get_pyarrow
+
+from pocketkernel._core import KeyColumn
 
 Key = str | bytes | int
 
 KINDS: dict[str, type] = {"int": int, "str": str, "bytes": bytes}
 
 
-def read_keys(given: Any) -> list[Key]:
-    """The keys of some rows as plain str, bytes or int.
+def read_keys(given: Any) -> KeyColumn:
+    """The keys of some rows, which are all str, all bytes or all int.
 
-    Arrays, data frame columns and Arrow columns are read, and plain sequences.
+    Integers in NumPy arrays and data frames, and Arrow's columns, are read without a Python object for each.
     """
+    column = _read_column(given)
+    if column is not None:
+        return column
     for method in ("to_pylist", "to_list", "tolist"):  # Arrow; Polars and pandas; NumPy
         if hasattr(given, method):
             keys = getattr(given, method)()
@@ -26,53 +32,50 @@ def read_keys(given: Any) -> list[Key]:
         keys = [key.item() if isinstance(key, np.generic) else key for key in given]
     if not isinstance(keys, list):
         raise ValueError(f"keys has no rows, {short(given)}: give one key per row.")
-    return keys
+    return column_of(keys)
 
 
-def kind_of(keys: list[Any]) -> str:
-    """The one kind of these keys; ValueError if there are several or others than str, bytes and int."""
-    types = set(map(type, keys))
-    for name, kind in KINDS.items():
-        if types == {kind}:
-            return name
-    odd = next(key for key in keys if type(key) not in KINDS.values() or type(key) is not type(keys[0]))
-    raise ValueError(f"keys holds {short(odd)} of type {type(odd).__name__}: keys are all str, all bytes or all int.")
+def column_of(keys: list[Any]) -> KeyColumn:
+    """Keys in a list; ValueError if they are not all str, all bytes or all int."""
+    column = KeyColumn.of_list(keys)
+    if column is None:
+        odd = next(key for key in keys if type(key) not in KINDS.values() or type(key) is not type(keys[0]))
+        raise ValueError(
+            f"keys holds {short(odd)} of type {type(odd).__name__}: keys are all str, all bytes or all int."
+        )
+    return column
 
 
-def encode_keys(keys: list[Any], kind: str) -> bytes:
-    """Keys as bytes, for `decode_keys`."""
-    if kind == "int":
-        return np.array(keys, dtype="<i8").tobytes()
-    words = [key.encode("utf-8", "surrogatepass") for key in keys] if kind == "str" else keys
-    return np.array([len(word) for word in words], dtype="<u4").tobytes() + b"".join(words)
+def _read_column(given: Any) -> KeyColumn | None:
+    """The keys in an array of integers or in a column of Arrow or Polars; None if it is anything else."""
+    if isinstance(getattr(given, "dtype", None), np.dtype):
+        numbers = np.asarray(given)
+        if numbers.ndim == 1 and numbers.dtype.kind in "iu" and np.can_cast(numbers.dtype, np.int64):
+            return KeyColumn.of_integers(np.ascontiguousarray(numbers, dtype=np.int64))
+        return None
+    pyarrow = get_pyarrow()  # None if nobody has imported it
+    if pyarrow is None:
+        return None
+    column = given.to_arrow() if hasattr(given, "to_arrow") else given
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+    return _read_arrow(column, pyarrow) if isinstance(column, pyarrow.Array) and column.null_count == 0 else None
 
 
-def decode_keys(data: bytes, kind: str, count: int) -> list[Key]:
-    """The keys that `encode_keys` wrote; ValueError if there are not so many."""
-    size = 8 if kind == "int" else 4
-    numbers: list[Any] = np.frombuffer(data[: size * count], dtype="<i8" if kind == "int" else "<u4").tolist()
-    if len(numbers) != count:
-        raise ValueError("fewer keys than there should be")
-    rest = data[size * count :]
-    if len(rest) != (0 if kind == "int" else sum(numbers)):
-        raise ValueError("keys of other lengths than there should be")
-    if kind == "int":
-        return numbers
-    keys: list[Key] = []
-    at = 0
-    for length in numbers:
-        word = rest[at : at + length]
-        keys.append(word.decode("utf-8", "surrogatepass") if kind == "str" else word)
-        at += length
-    return keys
-
-
-def refuse_large(keys: list[int]) -> None:
-    """Refuse integers that do not fit into 64 bits, with a sign."""
-    try:
-        np.array(keys, dtype=np.int64)
-    except OverflowError:
-        raise ValueError("keys holds an integer beyond 64 bits: use str keys for such numbers.") from None
+def _read_arrow(column: Any, pa: Any) -> KeyColumn | None:
+    if pa.types.is_integer(column.type) and column.type != pa.uint64():
+        return KeyColumn.of_integers(column.cast(pa.int64()).to_numpy(zero_copy_only=False))
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if not is_text and not pa.types.is_binary(column.type) and not pa.types.is_large_binary(column.type):
+        return None
+    column.validate(full=True)  # that text is UTF-8
+    column = column.cast(pa.large_string() if is_text else pa.large_binary())
+    _, starts, data = column.buffers()
+    if len(column) == 0 or data is None:
+        return KeyColumn.of_list(column.to_pylist())
+    ends = np.frombuffer(starts, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
+    some = data.slice(int(ends[0]), int(ends[-1] - ends[0])).to_pybytes()
+    return KeyColumn.of_spans("str" if is_text else "bytes", some, ends - ends[0])
 
 
 def key_to_json(key: Key) -> str | int:

@@ -7,7 +7,6 @@ slot of each row's key, makes room for new keys, learns every row in its slot, a
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import repeat
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,10 +14,11 @@ import numpy.typing as npt
 
 from pocketkernel import _core
 from pocketkernel.fleet._keys import Key
+from pocketkernel.fleet._slabs import MappedSlabs
 
 Slots = npt.NDArray[np.int64]
 Rows = tuple[Any, ...]  # a matrix, or values, columns and starts of a CSR matrix
-Lesson = tuple[list[Key], Rows, Any, Any]  # keys, rows, labels or targets, weights
+Lesson = tuple[_core.KeyColumn, Rows, Any, Any]  # keys, rows, labels or targets, weights
 
 BASE = 0
 """The slot of the model that new keys begin with, and that answers for unknown keys."""
@@ -45,24 +45,27 @@ class Archive(Protocol):
 class Models:
     """Slots, and which key has which."""
 
-    def __init__(self, core: _core.Fleet, *, shared: bool, max_keys: int | None, threads: int) -> None:
+    def __init__(
+        self, core: _core.Fleet, *, shared: bool, max_keys: int | None, threads: int, mapped: MappedSlabs | None = None
+    ) -> None:
         self.core = core
+        self._mapped = mapped
         self.shared = shared
         self.max_keys = max_keys
         self.threads = threads
-        self.of: dict[Key, int] = {}
+        self.of = _core.Keys()
         self.evicted = 0
         self.clock = 0  # rows learned, and models set or removed
         self.archive: Archive | None = None
         self.logged = False  # then Ctrl-C waits for the end of a call: a log has whole calls only
         self.lesson: Lesson | None = None  # what the last call has learned, if it is logged
         self.interrupted = False
-        self.rows_of: list[Key] = []  # keys of the rows of the next call
-        self._names: list[Key | None] = [None]
+        self.rows_of = _NO_KEYS  # of the next call
+        self._slots = 1  # in use or free
         self._used = np.zeros(1024, dtype=np.uint64)
         self._free: list[int] = []
         self._oldest: deque[tuple[int, int]] = deque()  # (last used, slot) of the slots used least recently
-        core.reserve(1)
+        self._reserve(1)
         core.begin([BASE], -1)
 
     # ---- what an estimator calls ------------------------------------------------------------------------------------
@@ -101,13 +104,13 @@ class Models:
         """For estimators that are fitted; a fleet is not."""
 
     @contextmanager
-    def rows_with(self, keys: list[Key]) -> Iterator[None]:
+    def rows_with(self, keys: _core.KeyColumn) -> Iterator[None]:
         """Within this, rows that are learned or scored have these keys."""
         self.rows_of = keys
         try:
             yield
         finally:
-            self.rows_of = []
+            self.rows_of = _NO_KEYS
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
@@ -117,14 +120,16 @@ class Models:
             return self._learn_at_once(keys, rows, y, weights, scores)
         return self._learn_in_segments(keys, rows, y, weights, scores)
 
-    def _keys_for(self, rows: Rows) -> list[Key]:
+    def _keys_for(self, rows: Rows) -> _core.KeyColumn:
         count = _count(rows)
         if count != len(self.rows_of):
             raise ValueError(f"X has {count} rows, but there are {len(self.rows_of)} keys: give one key per row.")
         return self.rows_of
 
-    def _slots_of(self, keys: list[Key], unknown: int) -> Slots:
-        return np.fromiter(map(self.of.get, keys, repeat(unknown)), dtype=np.int64, count=len(keys))
+    def _slots_of(self, keys: _core.KeyColumn, unknown: int) -> Slots:
+        slots = np.empty(len(keys), dtype=np.int64)
+        self.of.find(keys, slots, unknown)
+        return slots
 
     def _call(
         self, rows: Rows, slots: Slots, y: Any, weights: Any, scores: Any, *, born: Any, check: bool = False
@@ -153,21 +158,20 @@ class Models:
             else:
                 return status, count if status == 0 else start
 
-    def _learn_at_once(self, keys: list[Key], rows: Rows, y: Any, weights: Any, scores: Any) -> int:
+    def _learn_at_once(self, keys: _core.KeyColumn, rows: Rows, y: Any, weights: Any, scores: Any) -> int:
         """Without evictions: all rows in one call."""
         slots = self._slots_of(keys, -1)
         new = np.flatnonzero(slots < 0).tolist()
         born = np.zeros(len(keys), dtype=bool) if self.shared else None
         opened: dict[Key, int] = {}
-        for row in new:
-            key = keys[row]
-            if key in opened:
-                slots[row] = self.of[key]
-                continue
-            opened[key] = row
-            slots[row] = self._open(key, born, row)
         learned = 0
         try:
+            for row in new:
+                key = keys[row]
+                if key not in opened:
+                    slots[row] = self._open(key, born, row)
+                    opened[key] = row
+                slots[row] = slots[opened[key]]
             status, learned = self._call_whole(rows, slots, y, weights, scores, born=born)
         except Interrupted as error:
             learned = error.learned
@@ -180,7 +184,7 @@ class Models:
             self._learned(keys, rows, y, weights, learned)
         return status
 
-    def _learn_in_segments(self, keys: list[Key], rows: Rows, y: Any, weights: Any, scores: Any) -> int:
+    def _learn_in_segments(self, keys: _core.KeyColumn, rows: Rows, y: Any, weights: Any, scores: Any) -> int:
         """Row by row, so that every eviction is that of the key used least recently just then."""
         nowhere = np.zeros(len(keys), dtype=np.int64)
         status = self._call(rows, nowhere, y, weights, scores, born=self._births(keys), check=True)
@@ -229,13 +233,13 @@ class Models:
             self._learned(keys, rows, y, weights, start)
         return 0
 
-    def _births(self, keys: list[Key]) -> npt.NDArray[np.bool_] | None:
+    def _births(self, keys: _core.KeyColumn) -> npt.NDArray[np.bool_] | None:
         return np.zeros(len(keys), dtype=bool) if self.shared else None
 
-    def _learned(self, keys: list[Key], rows: Rows, y: Any, weights: Any, count: int) -> None:
+    def _learned(self, keys: _core.KeyColumn, rows: Rows, y: Any, weights: Any, count: int) -> None:
         self.clock += count
         if self.logged and count > 0:
-            self.lesson = (keys[:count], _part(rows, 0, count), y[:count], None if weights is None else weights[:count])
+            self.lesson = (keys, _part(rows, 0, count), y[:count], None if weights is None else weights[:count])
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -272,14 +276,16 @@ class Models:
 
     # ---- keys -------------------------------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self.of)
+    def slots(self) -> Slots:
+        """The slots of all keys, in the order of `of.column()`."""
+        slots = np.empty(len(self.of), dtype=np.int64)
+        self.of.slots(slots)
+        return slots
 
     @property
     def index_bytes(self) -> int:
-        """Bytes of the tables of keys, about: what Python's own tables take, and 32 for every number."""
-        of_keys = sum(key.__sizeof__() for key in self.of)
-        return self.of.__sizeof__() + of_keys + 32 * len(self.of) + 8 * len(self._names) + self._used.nbytes
+        """Bytes of the tables of keys."""
+        return self.of.nbytes + self._used.nbytes + 8 * len(self._free) + 80 * len(self._oldest)
 
     def open(self, key: Key) -> int:
         """The slot of a key, a new one if it has none yet."""
@@ -307,14 +313,16 @@ class Models:
 
     def used(self) -> npt.NDArray[np.uint64]:
         """The number of the last event of every key, in the order of the keys."""
-        return self._used[np.fromiter(self.of.values(), dtype=np.int64, count=len(self.of))]
+        return self._used[self.slots()]
 
-    def place(self, keys: list[Key], used: npt.NDArray[np.uint64]) -> None:
-        """Give keys the slots from 1 on, in an empty fleet."""
-        self._names = [None, *keys]
-        self.of = {key: slot for slot, key in enumerate(keys, 1)}
+    def place(self, keys: _core.KeyColumn, used: npt.NDArray[np.uint64]) -> bool:
+        """Give keys the slots from 1 on, in an empty fleet; False if one comes twice."""
+        if not self.of.place(keys, 1):
+            return False
+        self._slots = 1 + len(keys)
         self._used = np.concatenate([np.zeros(1, dtype=np.uint64), used, np.zeros(1024, dtype=np.uint64)])
-        self.core.reserve(1 + len(keys))
+        self._reserve(self._slots)
+        return True
 
     def _open(self, key: Key, born: npt.NDArray[np.bool_] | None, row: int) -> int:
         slot = self._new_slot()
@@ -325,24 +333,32 @@ class Models:
             self.core.begin([slot], BASE)
         else:
             born[row] = True
-        self._names[slot] = key
-        self.of[key] = slot
+        self.of.put(key, slot)
         return slot
 
     def _new_slot(self) -> int:
         if self._free:
             return self._free.pop()
-        slot = len(self._names)
-        self._names.append(None)
+        slot = self._slots
+        if slot >= self.core.capacity:
+            self._reserve(slot + 1)
+        self._slots += 1
         if slot >= len(self._used):
             self._used = np.concatenate([self._used, np.zeros(len(self._used), dtype=np.uint64)])
-        if slot >= self.core.capacity:
-            self.core.reserve(slot + 1)
         return slot
 
+    def _reserve(self, slots: int) -> None:
+        if self._mapped is None:
+            self.core.reserve(slots)
+            return
+        while self.core.capacity < slots:
+            self.core.add_slab(self._mapped.new(self.core.bytes_of_slab))
+
     def _close(self, key: Key) -> None:
-        slot = self.of.pop(key)  # KeyError if there is none
-        self._names[slot] = None
+        slot = self.of.get(key)
+        if slot is None:
+            raise KeyError(key)
+        self.of.remove(slot)
         self._used[slot] = 0
         self._free.append(slot)
 
@@ -364,9 +380,9 @@ class Models:
         while True:
             while self._oldest:
                 last, slot = self._oldest.popleft()
-                if self._names[slot] is not None and int(self._used[slot]) == last:
+                if self.of.has(slot) and int(self._used[slot]) == last:
                     return slot
-            slots = np.fromiter(self.of.values(), dtype=np.int64, count=len(self.of))
+            slots = self.slots()
             last_used = self._used[slots]
             few = max(16, len(slots) // 16)
             if few < len(slots):
@@ -376,12 +392,14 @@ class Models:
             self._oldest.extend(zip(last_used[order].tolist(), slots[order].tolist(), strict=True))
 
     def _evict(self, slot: int, clock: int) -> None:
-        key = self._names[slot]
-        assert key is not None
+        key = self.of.name(slot)
         if self.archive is not None:
             self.archive.put(key, clock, self.state(slot))
         self.evicted += 1
         self._close(key)
+
+
+_NO_KEYS = _core.KeyColumn.decoded(b"", "str", 0)
 
 
 def _count(rows: Rows) -> int:

@@ -4,7 +4,7 @@
 4 bytes     length of the head
 head        canonical JSON: version, kind of the keys, their number, bytes of a slot, and what the fleet adds
 8 bytes     length of the keys
-keys        see `_keys.encode_keys`
+keys        see `KeyColumn.encoded`
 used        for each key, the number of its last event, 8 bytes
 states      slot 0, then the slots of the keys in order
 32 bytes    BLAKE2b of everything before

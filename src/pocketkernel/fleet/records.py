@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pocketkernel._core import KeyColumn
 from pocketkernel._json import canonical, parse
 from pocketkernel.fleet import _log, _snapshot
-from pocketkernel.fleet._keys import KINDS, Key, decode_keys, encode_keys
-from pocketkernel.fleet._models import Rows
+from pocketkernel.fleet._keys import KINDS
+from pocketkernel.fleet._models import BASE, Rows
 from pocketkernel.model_file import ModelFileError
 
 _DTYPES = ("<f4", "<f8", "<i4", "<i8", "|b1", "|i1")
@@ -35,17 +36,16 @@ def naming(path: Path) -> Iterator[None]:
 def write_snapshot(fleet: Any, file: Any, more: dict[str, Any]) -> None:
     """Write all keys and states of a fleet."""
     models = fleet._models
-    keys = list(models)
+    slots = np.concatenate([[BASE], models.slots()])
     about = {
         **more,
         "kind": fleet.key_kind or "str",
-        "keys": len(keys),
+        "keys": len(models.of),
         "slot_bytes": fleet.slot_bytes,
         "clock": models.clock,
         "evicted": models.evicted,
         "offset": fleet.offset,
     }
-    slots = np.fromiter((0, *models.of.values()), dtype=np.int64, count=1 + len(keys))
     at_once = max(1, 2**22 // fleet.slot_bytes)
 
     def states() -> Iterator[_snapshot.States]:
@@ -55,7 +55,7 @@ def write_snapshot(fleet: Any, file: Any, more: dict[str, Any]) -> None:
             models.core.read(some, block)
             yield block
 
-    _snapshot.write(file, about, encode_keys(keys, about["kind"]), models.used(), states())
+    _snapshot.write(file, about, models.of.column().encoded(len(models.of)), models.used(), states())
 
 
 def read_snapshot(fleet: Any, file: Any, size: int) -> dict[str, Any]:
@@ -66,14 +66,13 @@ def read_snapshot(fleet: Any, file: Any, size: int) -> dict[str, Any]:
         kind, clock, evicted = about["kind"], int(about["clock"]), int(about["evicted"])
         if kind not in KINDS or clock < 0 or evicted < 0:
             raise ValueError
-        keys = decode_keys(reader.keys, kind, reader.count)
+        keys = KeyColumn.decoded(reader.keys, kind, reader.count)
     except (KeyError, TypeError, ValueError):
         raise FleetStoreError("it has an impossible head or impossible keys") from None
     if reader.slot_bytes != fleet.slot_bytes:
         raise FleetStoreError(f"it has models of {reader.slot_bytes} bytes, not of {fleet.slot_bytes}")
-    if len(set(keys)) != len(keys):
+    if not models.place(keys, reader.used):
         raise FleetStoreError("it has a key twice")
-    models.place(keys, reader.used)
     good = True
     for first, block in reader.states(max(1, 2**22 // fleet.slot_bytes)):
         good &= models.core.write(np.arange(first, first + len(block)), np.ascontiguousarray(block))
@@ -82,7 +81,7 @@ def read_snapshot(fleet: Any, file: Any, size: int) -> dict[str, Any]:
         raise FleetStoreError("it has impossible states")
     models.clock, models.evicted = clock, evicted
     fleet.offset = about.get("offset")
-    fleet.key_kind = kind if keys else None
+    fleet.key_kind = kind if len(keys) else None
     return about
 
 
@@ -114,26 +113,26 @@ def pieces(payload: bytes) -> Iterator[tuple[dict[str, Any], list[bytes]]]:
         raise FleetStoreError("it has an impossible record") from None
 
 
-def lesson_piece(kind: str, keys: list[Key], rows: Rows, y: Any, weights: Any, *, offset: Any) -> bytes:
+def lesson_piece(keys: KeyColumn, rows: Rows, y: Any, weights: Any, *, offset: Any) -> bytes:
     """Rows that were learned, as arrays."""
     arrays = [np.ascontiguousarray(array) for array in (*rows, y, *(() if weights is None else (weights,)))]
     head = {
         "do": "learn",
-        "kind": kind,
-        "rows": len(keys),
+        "kind": keys.kind,
+        "rows": len(y),
         "arrays": [[array.dtype.str, list(array.shape)] for array in arrays],
         "sparse": len(rows) == 3,
         "offset": offset,
     }
-    return piece_of(head, encode_keys(keys, kind), *(array.tobytes() for array in arrays))
+    return piece_of(head, keys.encoded(len(y)), *(array.tobytes() for array in arrays))
 
 
-def read_lesson(head: dict[str, Any], blobs: list[bytes]) -> tuple[list[Key], Rows, Any, Any]:
+def read_lesson(head: dict[str, Any], blobs: list[bytes]) -> tuple[KeyColumn, Rows, Any, Any]:
     """Keys, rows, labels or targets, and weights or None."""
     try:
         if head["kind"] not in KINDS:
             raise ValueError
-        keys = decode_keys(blobs[0], head["kind"], head["rows"])
+        keys = KeyColumn.decoded(blobs[0], head["kind"], head["rows"])
         arrays = []
         for (dtype, shape), blob in zip(head["arrays"], blobs[1:], strict=True):
             if dtype not in _DTYPES:

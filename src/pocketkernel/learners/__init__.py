@@ -22,6 +22,7 @@ from pocketkernel.learners._embedding import written as written
 from pocketkernel.learners._labels import check_labels as check_labels
 from pocketkernel.learners._labels import is_sequence_of_labels as is_sequence_of_labels
 from pocketkernel.learners._learner import OnlineLearner as OnlineLearner
+from pocketkernel.learners._parameters import drawn_seed as drawn_seed
 from pocketkernel.learners._persistent import plausible as plausible
 from pocketkernel.learners._plan import Plan as Plan
 from pocketkernel.learners._rows import checked_weights as checked_weights

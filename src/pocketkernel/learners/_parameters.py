@@ -54,7 +54,7 @@ class Parameters(Persistent):
             features=features,
             classes=classes,
             storage="full" if storage is None else one_of("storage", storage, _core.STORAGES[1:]),
-            seed=_seed(self.random_state),
+            seed=drawn_seed(self.random_state),
         )
         allowed_threads(self.n_jobs)
         self._configure(recipe, rows)
@@ -154,7 +154,7 @@ def whole_number(name: str, value: Any) -> int:
     return int(value)
 
 
-def _seed(random_state: Any) -> int:
+def drawn_seed(random_state: Any) -> int:
     """64-bit seed for a random_state."""
     if random_state is None:
         return secrets.randbits(64)

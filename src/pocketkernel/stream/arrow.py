@@ -9,11 +9,15 @@ import numpy as np
 from pocketkernel._optional import optional
 from pocketkernel.stream.errors import StreamError
 from pocketkernel.stream.files import Opened
+from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import Sample
-from pocketkernel.stream.table import INFERRED, Floats, Schema, Table, side_by_side
+from pocketkernel.stream.table import INFERRED, Floats, Schema, Table
 from pocketkernel.stream.values import Texts
 
 ROWS = 4096
+VALUES = 1 << 25  # most that are converted at once, but for a few rows
+SAMPLED = 1 << 22  # most that are looked at, but for a few rows
+FEWEST_ROWS = 8
 
 
 class ArrowBatches:
@@ -24,48 +28,60 @@ class ArrowBatches:
         self.opened = opened
         self.total = 0
         self._once = False  # whether batches come only once
-        self._taken: list[Any] = []  # those that were looked at
+        self._taken: list[Any] = []  # those that were looked at, and need not be read again
+        self._all = False  # whether there are no others
         self._batches: Callable[[list[str]], Iterable[Any]]
         try:
             self._open(format)
         except self.pa.ArrowInvalid as error:
             raise StreamError(f"{format} data", str(error), file=opened.name) from error
-        self.schema = Schema(self.arrow_schema.names, [self._is_number(field.type) for field in self.arrow_schema])
+        names, types = self.arrow_schema.names, self.arrow_schema.types
+        is_number = {type: self._is_number(type) for type in set(types)}
+        self._types = dict(zip(names, types, strict=True))
+        self._rows = max(FEWEST_ROWS, min(ROWS, VALUES // max(1, len(names))))  # at once
+        self.schema = Schema(names, [is_number[type] for type in types])
 
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
         names = self.schema.names
-        kept = {field.name for field in self.arrow_schema if self._is_number(field.type) or self._is_text(field.type)}
+        usable = {type for type in set(self._types.values()) if self._is_number(type) or self._is_text(type)}
+        kept = {name for name, type in self._types.items() if type in usable}
         batches, taken, rows = iter(self._batches(names)), [], 0
-        while rows < INFERRED and (batch := next(batches, None)) is not None:
+        most = min(INFERRED, max(FEWEST_ROWS, SAMPLED // max(1, len(names))))
+        while rows < most and (batch := next(batches, None)) is not None:
             taken.append(batch)
             rows += batch.num_rows
-        self._taken = taken if self._once else []
+        further = next(batches, None)
+        self._all = further is None and not self._once
+        if self._once or self._all:
+            self._taken = [batch for batch in (*taken, further) if batch is not None]
+        sampled = min(rows, most)
         texts: dict[str, Texts] = {name: [] for name in names}
-        numbers: dict[str, list[Floats]] = {name: [] for name in names}
+        numeric = [name for name, is_number in zip(*self.schema, strict=True) if is_number]
+        numbers = []
         for batch in taken:
-            part = batch.slice(0, INFERRED)
-            for name, is_number in zip(*self.schema, strict=True):
-                values = part.column(name)
-                as_text = self._column(name, "t", values) if name in kept else [None] * len(values)
-                texts[name] = [*texts[name], *as_text]
-                if is_number:
-                    numbers[name].append(self._column(name, "n", values))
-        known = {name: np.concatenate(parts) for name, parts in numbers.items() if parts}
-        return Sample(rows, next(batches, None) is None, texts, known, frozenset(names) - kept)
+            part = batch.slice(0, most)
+            most -= part.num_rows
+            numbers.append(self._numbers(numeric, part))
+            for name, column in self._texts([name for name in names if name in kept], part).items():
+                texts[name] = [*texts[name], *column]
+        for name in set(names) - kept:
+            texts[name] = [None] * sampled
+        columns = np.concatenate(numbers).T if numbers else np.empty((len(numeric), 0))
+        whole = further is None and rows == sampled
+        return Sample(sampled, whole, texts, dict(zip(numeric, columns, strict=True)), frozenset(names) - kept)
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
         """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-)."""
         wanted = [name for name in self.schema.names if kinds.get(name, "-") != "-"]
+        names = [name for name in wanted if kinds[name] == "n"]
+        written = [name for name in wanted if kinds[name] == "t"]
         row = 0
         try:
-            for batch in chain(self._taken, self._batches(wanted)):
-                for start in range(0, batch.num_rows, ROWS):
-                    part = batch.slice(start, ROWS)
-                    columns = {name: self._column(name, kinds[name], part.column(name)) for name in wanted}
-                    names = [name for name in wanted if kinds[name] == "n"]
-                    numbers = side_by_side([columns[name] for name in names], part.num_rows)
-                    texts = {name: columns[name] for name in wanted if kinds[name] == "t"}
+            for batch in chain(self._taken, () if self._all else self._batches(wanted)):
+                for start in range(0, batch.num_rows, self._rows):
+                    part = batch.slice(start, self._rows)
+                    numbers, texts = self._numbers(names, part), self._texts(written, part)
                     lines = np.arange(row + 1, row + part.num_rows + 1)
                     row += part.num_rows
                     if self.total:
@@ -97,7 +113,7 @@ class ArrowBatches:
             self.arrow_schema, self.total = file.schema_arrow, file.metadata.num_rows
             width = len(self.arrow_schema.names)
             self._batches = lambda wanted: file.iter_batches(  # names of all columns are slow to look up
-                ROWS, columns=None if len(wanted) == width else wanted, use_threads=False
+                self._rows, columns=None if len(wanted) == width else wanted, use_threads=False
             )
         else:
             ipc = self.pa.ipc.open_file(self.pa.memory_map(str(opened.path)))
@@ -117,7 +133,39 @@ class ArrowBatches:
         kinds = (t.is_string, t.is_large_string, t.is_string_view, t.is_integer, t.is_boolean, t.is_null, t.is_temporal)
         return any(kind(type) for kind in kinds) and not t.is_duration(type)
 
-    def _column(self, name: str, kind: str, values: Any) -> Any:
+    @no_search()
+    def _numbers(self, names: list[str], batch: Any) -> Floats:
+        """These columns as rows of numbers."""
+        numbers = np.empty((batch.num_rows, len(names)))
+        place_of = {name: place for place, name in enumerate(names)}
+        for group, values in self._joined(names, batch):
+            columns = self._converted(group[0], "n", values).reshape(len(group), -1)
+            numbers[:, [place_of[name] for name in group]] = columns.T
+        return numbers
+
+    @no_search()
+    def _texts(self, names: list[str], batch: Any) -> dict[str, list[str | None]]:
+        """These columns of text."""
+        texts: dict[str, list[str | None]] = {name: [] for name in names}
+        rows = batch.num_rows
+        for group, values in self._joined(names, batch):
+            found = self._converted(group[0], "t", values)
+            texts.update((name, found[k * rows : (k + 1) * rows]) for k, name in enumerate(group))
+        return texts
+
+    def _joined(self, names: list[str], batch: Any) -> Iterator[tuple[list[str], Any]]:
+        """Columns of each type one after the other: converting each by itself is slow if there are many."""
+        if not names:
+            return
+        groups: dict[Any, list[str]] = {}
+        for name in names:
+            groups.setdefault(self._types[name], []).append(name)
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        for group in groups.values():
+            parts = [columns[name] for name in group]
+            yield group, parts[0] if len(parts) == 1 else self.pa.concat_arrays(parts)
+
+    def _converted(self, name: str, kind: str, values: Any) -> Any:
         if kind == "n" and values.type == self.pa.float64():
             return values.to_numpy(zero_copy_only=False)
         if kind == "n" and self._is_number(values.type):
@@ -131,6 +179,8 @@ class ArrowBatches:
             values = values.cast(self.pa.string())
         if kind == "t" and self._is_number(values.type):
             values = values.cast(self.pa.string())
+        if kind == "t" and values.type in (self.pa.string(), self.pa.large_string()):
+            return [value or None for value in values.to_numpy(zero_copy_only=False).tolist()]
         if kind == "t" and self._is_text(values.type):
             return [None if value is None or value == "" else str(value) for value in values.to_pylist()]
         expected = "numbers" if kind == "n" else "text or whole numbers"

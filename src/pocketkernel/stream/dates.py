@@ -1,6 +1,7 @@
 """Dates and times as a few numbers: the days since 1970, and places on the circles of the year, week and day."""
 
 import math
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -26,6 +27,17 @@ FORMATS = (
 PARTS = ("days", "year", "week", "day")
 """What can be told of a date: a number, and places on circles."""
 
+_SIGNS = {
+    "%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d{2}", "%b": r"[^\W\d_]+\.?", "%B": r"[^\W\d_]+\.?",
+    "%H": r"\d{1,2}", "%I": r"\d{1,2}", "%M": r"\d{1,2}", "%S": r"\d{1,2}", "%f": r"\d{1,6}", "%p": r"\w+", " ": r"\s+",
+}  # fmt: skip
+_SHAPES = {
+    form: re.compile("\\d{4}-.+" if form == ISO else re.sub(r"%\w| |\.", lambda sign: _SIGNS.get(sign[0], r"\."), form))
+    for form in FORMATS
+}
+"""What text in a format looks like: `strptime` takes up to a millisecond to say no."""
+_ANY_SHAPE = re.compile("|".join(f"(?:{shape.pattern})" for shape in _SHAPES.values()))
+
 _ORIGIN = datetime(1970, 1, 1)
 _DAY = 86_400.0
 _YEAR = 365.2425
@@ -43,7 +55,9 @@ def format_of(texts: Sequence[str]) -> tuple[str, bool] | None:
     """
     if not all(any(sign.isdigit() for sign in text) and len(text) <= 40 for text in texts):
         return None
-    fits = [format for format in FORMATS if _fits(texts[0], format)]
+    if not texts or not all(map(_ANY_SHAPE.fullmatch, texts)):
+        return None
+    fits = [format for format, shape in _SHAPES.items() if shape.fullmatch(texts[0]) and _fits(texts[0], format)]
     fits = [format for format in fits if all(_fits(text, format) for text in texts)]
     return (fits[0], "%d/%m" in fits[0] and len(fits) > 1) if fits else None
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pocketkernel import _core
 from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, shown
 from pocketkernel.stream.files import Opened, Text
+from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import Sample
 from pocketkernel.stream.sniff import LINES, delimiter_of, is_header
 from pocketkernel.stream.table import INFERRED, SAMPLE, Schema, Table
@@ -101,7 +102,7 @@ class Delimited:
             done = page.read(text, self.delimiter)
             if done.rows:
                 faults: dict[int, StreamError] = {}
-                columns = {name: self._texts(page.spans[: done.rows, k], faults) for k, name in enumerate(texts)}
+                columns = dict(zip(texts, self._texts(page.spans[: done.rows], faults), strict=True))
                 lines = page.lines[: done.rows] + text.line
                 table = Table(text.name, lines, numbers, page.numbers[: done.rows], columns)
                 yield table.without(faults) if faults else table
@@ -121,20 +122,33 @@ class Delimited:
                     return
                 text.more()
 
-    def _texts(self, spans: npt.NDArray[np.int64], faults: dict[int, StreamError]) -> list[str | None]:
-        """Text of the fields; none is None. The first fault of each row goes to `faults`."""
+    @no_search()
+    def _texts(self, spans: npt.NDArray[np.int64], faults: dict[int, StreamError]) -> list[list[str | None]]:
+        """Columns of the fields' text; none is None. A fault of each row goes to `faults`."""
+        rows, width = spans.shape[:2]
+        # All columns in one go, as a few operations for each would take most of the time of a wide table.
+        ends = spans[..., 1].T.ravel()
+        places = list(zip(spans[..., 0].T.ravel().tolist(), np.abs(ends).tolist(), strict=True))
         buffer = self.text.buffer
-        texts: list[str | None] = []
-        for row, (begin, end) in enumerate(spans.tolist()):
-            raw = buffer[begin : abs(end)]
-            try:
-                text = raw.decode()
-            except UnicodeDecodeError:
-                text = raw.decode("cp1252", "replace") if self.lenient else ""
-                if not self.lenient and row not in faults:
-                    faults[row] = self.text.error("text in UTF-8", raw, begin)
-            texts.append((text.replace('""', '"') if end < 0 else text) or None)
-        return texts
+        try:
+            texts = [buffer[begin:end].decode() or None for begin, end in places]
+        except UnicodeDecodeError:
+            texts = [self._odd_text(begin, end, k % rows, faults) for k, (begin, end) in enumerate(places)]
+        for k in np.flatnonzero(ends < 0).tolist():
+            texts[k] = (texts[k] or "").replace('""', '"') or None
+        return [texts[k * rows : (k + 1) * rows] for k in range(width)]
+
+    def _odd_text(self, begin: int, end: int, row: int, faults: dict[int, StreamError]) -> str | None:
+        """Text of a field that may not be UTF-8."""
+        raw = self.text.buffer[begin:end]
+        try:
+            return raw.decode() or None
+        except UnicodeDecodeError:
+            if self.lenient:
+                return raw.decode("cp1252", "replace")
+            if row not in faults:
+                faults[row] = self.text.error("text in UTF-8", raw, begin)
+            return None
 
     def _first_record(self) -> list[str]:
         """Fields of the first record, which stays to be read."""
@@ -154,7 +168,7 @@ class Delimited:
             raise StreamError("at least one line", "an empty file", file=text.name)
         self._after_first, self._first_lines = done.end, done.lines
         self._first_faults: dict[int, StreamError] = {}
-        return [field or "" for field in self._texts(page.spans[0], self._first_faults)]
+        return [field or "" for (field,) in self._texts(page.spans[:1], self._first_faults)]
 
     def _has_header(self, first: list[str], columns: list[str] | None, wanted: Sequence[str]) -> bool:
         if columns is not None or not self.lenient:
@@ -166,7 +180,7 @@ class Delimited:
         if below.fault == "fields" and below.rows == 0 and below.detail == len(first) + 1:
             return True  # as R writes row names: without a name of their own
         first = first[:HEADER_COLUMNS]
-        values = [self._texts(page.spans[: below.rows, k], {}) for k in range(len(first))]
+        values = self._texts(page.spans[: below.rows], {})
         numeric = [below.rows > 0 and not to_numbers(column, POINT)[1] and any(column) for column in values]
         return is_header(first, values, numeric, [bool(_is_number(field)) for field in first])
 
@@ -213,8 +227,8 @@ class Delimited:
         while left:
             page = _Page(letters, min(left, ROWS))
             done = page.read(text, self.delimiter, start)
-            for k, column in enumerate(found):
-                column.extend(self._texts(page.spans[: done.rows, k], {}))
+            for column, further in zip(found, self._texts(page.spans[: done.rows], {}), strict=True):
+                column.extend(further)
             left, start = left - done.rows, done.next if done.fault else done.end
             if not done.fault and done.rows < len(page.lines):
                 break

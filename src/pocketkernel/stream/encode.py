@@ -6,6 +6,8 @@ of a column so far) depends only on earlier rows.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import chain
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,6 +18,7 @@ from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream.block import Piece
 from pocketkernel.stream.errors import Skipped, StreamError, shown
 from pocketkernel.stream.feature import Feature
+from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.labels import (
     Label,
     all_named,
@@ -72,6 +75,7 @@ class Encoding:
     frozen: bool = False
 
     @classmethod
+    @no_search()
     def plan(
         cls,
         schema: Schema,
@@ -131,7 +135,12 @@ class Encoding:
     @property
     def n_features(self) -> int:
         """Number of columns of a row."""
-        return sum(feature.width + feature.flag for feature in self.features)
+        return int(self._widths.sum())
+
+    @cached_property
+    def _widths(self) -> npt.NDArray[np.int64]:
+        """Number of columns of each feature."""
+        return np.array([feature.width + feature.flag for feature in self.features], np.int64)
 
     @property
     def hashed(self) -> dict[str, int]:
@@ -140,6 +149,7 @@ class Encoding:
 
     # ---- rows -------------------------------------------------------------------------------------------------------
 
+    @no_search()
     def encode(
         self, table: Table, skipped: Skipped, dtype: npt.DTypeLike = np.float64, most: int | None = None
     ) -> Piece:
@@ -170,8 +180,7 @@ class Encoding:
     ) -> npt.NDArray[Any]:
         """The columns of the features, side by side."""
         X = np.zeros((len(table), self.n_features), dtype)
-        widths = np.array([feature.width + feature.flag for feature in self.features])
-        starts = np.cumsum(widths) - widths
+        starts = np.cumsum(self._widths) - self._widths
         places = starts[[feature.kind == "number" for feature in self.features]]
         X[:, places] = self._filled(plain, numbers)
         if flagged := [k for k, feature in enumerate(plain) if feature.flag]:
@@ -214,9 +223,13 @@ class Encoding:
     def _without_words(self, table: Table) -> Table:
         """The same without words that stand for missing values."""
         texts = dict(table.texts)
-        for name in [feature.name for feature in self.features if feature.kind == "category"] + [str(self.label)]:
-            if name in texts:
-                texts[name] = [None if is_missing(text) else text for text in texts[name]]
+        names = [feature.name for feature in self.features if feature.kind == "category"] + [str(self.label)]
+        columns = {name: texts[name] for name in names if name in texts}
+        different = set(chain.from_iterable(columns.values())) - {None}
+        words = {text for text in different if is_missing(text)}
+        for name, column in columns.items() if words else ():
+            if not words.isdisjoint(column):
+                texts[name] = [None if text in words else text for text in column]
         return replace(table, texts=texts)
 
     def _written(self, table: Table, bad: Bad) -> dict[int, Floats]:
@@ -297,12 +310,13 @@ class Encoding:
         written = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("features", "frozen")}
         return {"version": VERSION, **written, "features": [feature.to_dict() for feature in self.features]}
 
+    @no_search()
     def copy(self) -> "Encoding":
         """An encoding of its own that has learned the same."""
-        features = [Feature(**{**vars(one), "categories": dict(one.categories)}) for one in self.features]
-        return replace(self, features=features)
+        return replace(self, features=[feature.copy() for feature in self.features])
 
     @classmethod
+    @no_search()
     def from_dict(cls, state: dict[str, Any], *, frozen: bool = True) -> "Encoding":
         """The encoding that `to_dict` wrote, or ModelFileError. If it is frozen, rows change nothing any more."""
         given = Fields(state, "encoding")

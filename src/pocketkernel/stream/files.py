@@ -29,6 +29,7 @@ Source = str | os.PathLike[str] | BinaryIO | Iterable[str | os.PathLike[str]]
 
 BUFFER = 1 << 18
 CHUNK = 1 << 20
+FEW_LINES = 16
 LONGEST_LINE = 64 << 20
 STDIN = "-"
 ZIP, WORKBOOK = b"PK\x03\x04", "[Content_Types].xml"
@@ -45,12 +46,18 @@ _BROKEN = (EOFError, OSError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
 _LIBSVM_LINE = re.compile(rb"[-+.\deE]+[ \t]+\d+:")
 
 
+class StoppedError(Exception):
+    """No further bytes are read, as asked."""
+
+
 class Counted(io.RawIOBase):
     """A binary file that counts the bytes read from it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
         self.count = 0
+        self.waiting = False  # whether further bytes are being awaited
+        self.stopped = False  # whether to read no further; set by another thread
 
     def readable(self) -> bool:
         """It is."""
@@ -60,7 +67,11 @@ class Counted(io.RawIOBase):
         """Read at most as many bytes as fit into the buffer."""
         room = memoryview(cast(bytearray, buffer))
         read = getattr(self.file, "read1", self.file.read)
+        self.waiting = True
+        if self.stopped:
+            raise StoppedError
         data = read(len(room))
+        self.waiting = False
         if not isinstance(data, bytes):
             raise TypeError(f"a file opened in binary mode is needed, but its read returned {type(data).__name__}.")
         room[: len(data)] = data
@@ -306,6 +317,7 @@ class Text:
         self.at = 3 if self.buffer.startswith(b"\xef\xbb\xbf") else 0  # the first byte that has not been used
         self.line = 1  # number of the line there, from 1
         self.final = not self.buffer  # whether nothing follows
+        self._chunk, self._before = CHUNK, 1  # bytes to read next, and the number of the line when they were last read
 
     def more(self) -> None:
         """Read on; what was not used stays."""
@@ -313,8 +325,12 @@ class Text:
         if len(tail) > LONGEST_LINE:
             found = f"one of more than {len(tail) >> 20} MiB"
             raise StreamError(f"a line of at most {LONGEST_LINE >> 20} MiB", found, file=self.name, line=self.line)
-        # What a slow pipe has is taken at once; of a long line as much again, so that it costs linear time.
-        new = self.opened.read(max(CHUNK, len(tail)), wait=len(tail) > CHUNK)
+        # What a slow pipe has is taken at once; of a long line as much again, so that it costs linear time. A chunk
+        # that held few lines is followed by a larger one, as every table costs time for each of its columns.
+        if self.line - self._before < FEW_LINES and len(self.buffer) >= self._chunk:
+            self._chunk = max(CHUNK, min(4 * self._chunk, LONGEST_LINE // 4))
+        self._before = self.line
+        new = self.opened.read(max(self._chunk, len(tail)), wait=len(tail) > CHUNK)
         self.buffer, self.at, self.final = tail + new, 0, not new
 
     def fill(self) -> None:

@@ -22,6 +22,7 @@ MANY = 20  # levels
 _ID = re.compile(r"(?:^|[_\W])(?:id|uuid|guid|key|index|nr|no|rowid|rownum)$|[a-z](?:Id|ID|Key|Nr|No)$", re.IGNORECASE)
 _NAMELESS = re.compile(r"column\d+|unnamed: \d+|index|rownames?", re.IGNORECASE)
 _CODE = re.compile(r"0\d+")
+_DIGIT = re.compile(r"\d")
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+")
 
@@ -37,7 +38,7 @@ class Sample(NamedTuple):
     decimal: str = POINT  # the usual decimal sign of such files
 
 
-@dataclass
+@dataclass(slots=True)
 class Guess:
     """What a column seems to be.
 
@@ -116,7 +117,9 @@ def as_kind(guess: Guess, kind: Role, style: str = "") -> Guess:
 
 def _guess(name: str, sample: Sample) -> Guess:
     texts = sample.texts[name]
-    levels = Counter(text for text in texts if text is not None and not is_missing(text))
+    levels: Counter[str] = Counter(texts)  # type: ignore[arg-type]  # None goes with the missing ones
+    for text in [text for text in levels if is_missing(text)]:
+        del levels[text]
     missing = 1 - levels.total() / max(1, len(texts))
     guess = Guess(name, "category", levels=levels, missing=missing, examples=tuple(list(levels)[:EXAMPLES]))
     if name in sample.lists:
@@ -167,16 +170,18 @@ def _of_text(guess: Guess, sample: Sample) -> Guess:
     if len(levels) <= 6 and values.are_booleans(list(levels)):
         return replace(guess, role="boolean")
     numbers = [level for level in levels if level.lower() != "none"]
-    if numbers and not any(_CODE.fullmatch(level) for level in numbers):
-        best = min(values.DECIMALS, key=lambda sign: _wrong(guess, values.to_numbers(numbers, sign)[1], numbers))
-        wrong = values.to_numbers(numbers, best)[1]
+    has_digits = _DIGIT.search(" ".join(numbers)) is not None
+    if has_digits and not any(_CODE.fullmatch(level) for level in numbers):
+        wrong_by = {sign: values.to_numbers(numbers, sign)[1] for sign in values.DECIMALS}
+        best = min(wrong_by, key=lambda sign: _wrong(guess, wrong_by[sign], numbers))
+        wrong = wrong_by[best]
         if _wrong(guess, wrong, numbers) <= TYPOS * guess.present:
             right = [level for k, level in enumerate(numbers) if k not in set(wrong)]
             style = values.decimal_of(right, sample.decimal) or best
             role: Role = "number" if style == POINT and all(map(_is_plain, right)) else "decimal"
             style = style if role == "decimal" else ""
             return replace(guess, role=role, style=style, note=_typos(guess, wrong, numbers))
-    if found := dates.format_of(list(levels)[:50]):
+    if has_digits and (found := dates.format_of(list(levels)[:50])):
         style, ambiguous = found
         every = list(levels)
         wrong = dates.to_columns(every, style, ["days"])[1]
@@ -219,7 +224,10 @@ def _wrong(guess: Guess, wrong: Sequence[int], levels: Sequence[str]) -> int:
 
 
 def _typos(guess: Guess, wrong: Sequence[int], levels: Sequence[str]) -> str:
-    return f"{_wrong(guess, wrong, levels):,} odd values, such as {levels[wrong[0]]!r}" if wrong else ""
+    count = _wrong(guess, wrong, levels)
+    if count > 1:
+        return f"{count:,} odd values, such as {levels[wrong[0]]!r}"
+    return f"1 odd value: {levels[wrong[0]]!r}" if wrong else ""
 
 
 def _is_nameless(name: str) -> bool:

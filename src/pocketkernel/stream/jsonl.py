@@ -19,6 +19,8 @@ from pocketkernel.stream.table import INFERRED, SAMPLE, Floats, Schema, Table, s
 from pocketkernel.stream.values import Texts
 
 ROWS = 4096
+VALUES = 1 << 22  # most that are looked at, but for a few rows
+FEWEST_ROWS = 8
 Row = tuple[int, dict[str, Any] | StreamError]
 TYPES = {"n": {int, float, bool, type(None)}, "t": {str, int, float, bool, type(None)}}  # by kind of column
 
@@ -52,7 +54,9 @@ class JsonLines:
         self.ended = False
         wanted = INFERRED if infer and sample > 1 else sample
         while len(self.first) < wanted and not self.ended:
-            self._more(self.first, wanted)
+            self._more(self.first, min(wanted, len(self.first) + 1))
+            widest = max((len(row) for _, row in self.first[-1:] if isinstance(row, dict)), default=1)
+            wanted = min(wanted, max(FEWEST_ROWS, VALUES // max(1, widest)))
         rows = [row for _, row in self.first if isinstance(row, dict)]
         if not rows and self.first and (infer or skipped.on_error == "raise"):
             raise next(row for _, row in self.first if isinstance(row, StreamError))

@@ -205,7 +205,6 @@ def open_stream(
     return Stream(
         format,
         width,
-        plan.feature_names,
         plan.classes,
         skipped,
         plan,

@@ -8,6 +8,7 @@ from typing import Any
 from pocketkernel.stream import dates
 from pocketkernel.stream.encode import MAX_CATEGORIES, Encoding, Missing, labels_of
 from pocketkernel.stream.feature import Feature, Kind
+from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
 from pocketkernel.stream.labels import Label, all_named, label_of, named
 
@@ -20,7 +21,7 @@ SHORT = 24
 WHY = {"id": "id", "text": "text", "constant": "constant", "empty": "empty", "list": "nested"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Column:
     """What is made of a column.
 
@@ -69,6 +70,7 @@ class Inferred:
     labels: list[str]
 
 
+@no_search()
 def plan(
     sample: Sample,
     *,

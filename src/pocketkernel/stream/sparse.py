@@ -65,7 +65,7 @@ def open_libsvm(
 
     first_rows = early if files.kept is not None or not look else _first_rows(files.paths[0])
     seen = [label for piece in first_rows if piece.y is not None for label in piece.y.tolist()]
-    return Stream("libsvm", width, None, classes, skipped, None, block, _files=files, _pieces=pieces, seen=seen)
+    return Stream("libsvm", width, classes, skipped, None, block, _files=files, _pieces=pieces, seen=seen)
 
 
 def _first_rows(path: Path) -> Iterator[Piece]:

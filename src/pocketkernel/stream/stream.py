@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pocketkernel.stream.block import Block, Piece, rebatch
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.errors import Skipped
-from pocketkernel.stream.files import Files
+from pocketkernel.stream.files import Files, StoppedError
 from pocketkernel.stream.labels import plain_classes
 from pocketkernel.stream.schema import Inferred
 from pocketkernel.stream.values import POINT, to_numbers
@@ -46,7 +46,6 @@ class Stream:
 
     format: str
     n_features: int
-    feature_names: list[str] | None
     classes: list[Any] | None
     skipped: Skipped
     encoding: Encoding | None
@@ -57,6 +56,11 @@ class Stream:
     seen: list[Any] = field(default_factory=list, repr=False)
     dialect: dict[str, Any] = field(default_factory=dict, repr=False)
     _at_first: Encoding | None = field(default=None, init=False, repr=False)
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the columns of a row; LIBSVM text has none."""
+        return None if self.encoding is None else self.encoding.feature_names
 
     def __post_init__(self) -> None:
         self._at_first = None if self.encoding is None else self.encoding.copy()
@@ -95,9 +99,21 @@ class Stream:
             self.encoding = None if self._at_first is None else self._at_first.copy()
         return rebatch(_without(self._pieces(self), start), self.block)
 
-    def arrivals(self) -> Iterator[Block]:
-        """The rows as they come: blocks of any size, so that a slow pipe is not waited for."""
-        return _without(self._pieces(self), 0)
+    def arrivals(self, start: int = 0) -> Iterator[Block]:
+        """The rows as they come: blocks of any size, so that a slow pipe is not waited for; `start` as in `blocks`."""
+        try:
+            yield from _without(self._pieces(self), start)
+        except StoppedError:
+            return
+
+    def stop(self) -> bool:
+        """Let another thread that reads a pipe read no further: `arrivals` ends with the rows that were read whole.
+
+        Returns whether that thread has come so far, and waits for rows that will not be given.
+        """
+        assert self._files.kept is not None
+        self._files.kept.raw.stopped = True
+        return self._files.kept.raw.waiting
 
     def seen_labels(self) -> npt.NDArray[Any]:
         """Labels among the rows that were looked at, if any were."""

@@ -7,7 +7,17 @@
 #include "pk_model.h"
 
 #include "pk_model.hpp"
+#include "pk_soft_double.hpp"
 #include "pk_state.hpp"
+
+// Without an FPU for doubles: in this file, and only here, division and sqrt are those of pk_soft_double.hpp.
+#if defined(__thumb2__) && !(defined(__ARM_FP) && __ARM_FP & 8)
+extern "C" {
+__attribute__((used, pcs("aapcs"))) double pk_divide(double x, double y) { return pk_soft::divide(x, y); }
+__attribute__((used)) double pk_square_root(double x) { return pk_soft::square_root(x); }
+}
+__asm__(".thumb_set __aeabi_ddiv, pk_divide\n\t.thumb_set sqrt, pk_square_root");
+#endif
 
 namespace {
 
@@ -19,7 +29,7 @@ int minus(pocketkernel::Status status) { return -static_cast<int>(status); }
 
 extern "C" {
 
-int pk_start(void) { return minus(model.start(pk_first_state, sizeof pk_first_state)); }
+int pk_start(void) { return minus(model.start(pk_first_state, sizeof pk_first_state, pk_constants)); }
 
 #if PK_REGRESSION
 int pk_learn(const pk_value* row, const double* targets, double* answers) {

@@ -38,7 +38,9 @@ extern const char* const pk_labels[PK_CLASSES];
 /* Write the state, PK_STATE_BYTES bytes, for pk_load or for pocketkernel.device.from_bytes in Python. Returns the
  * number of bytes; 0 if there is not so much room. */
 size_t pk_save(unsigned char* to, size_t room);
-/* Load a state of this model. Returns 0. */
+/* Load a state of this model. Returns 0. Its size, its model and its checksum are checked. If the bytes may be forged,
+ * compile pk_model.cpp with -DPOCKETKERNEL_VALIDATION=1: impossible contents are then refused, too, and the model starts
+ * again with nothing learned. */
 int pk_load(const unsigned char* from, size_t size);
 
 #ifdef __cplusplus

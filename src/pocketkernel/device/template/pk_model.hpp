@@ -12,10 +12,12 @@ class DeviceModel {
     using Status = pocketkernel::Status;
     static constexpr bool regression = Learner::task == pocketkernel::Task::regression;
 
-    // Builds the model, with the given state.
-    [[nodiscard]] Status start(const unsigned char* state, std::size_t size) {
+    // Builds the model, with the given state and constants.
+    [[nodiscard]] Status start(const unsigned char* state, std::size_t size, const unsigned char* constants) {
         const Status status = pocketkernel::make<Learner, false>(pk_config::config(), block_, sizeof block_, learner_);
-        return status == Status::ok ? load(state, size) : status;
+        if (status != Status::ok) return status;
+        pocketkernel::take_constants(*learner_, constants);
+        return load(state, size);
     }
 
     // Learns a row of a classifier; `scores` receives PK_OUTPUTS numbers from before learning.

@@ -2,7 +2,7 @@
 //
 // A line has PK_FEATURES numbers and, to learn, the class or the targets: "0.1 2.5 -3 1". Without them it only predicts.
 // "save" prints the state in hexadecimal, for Python:
-//   device.from_bytes(load("the_model_that_was_exported"), bytes.fromhex(text))
+//   device.from_bytes("the_model_that_was_exported", bytes.fromhex(text))
 #include <PocketModel.h>
 
 static char line[16 * (PK_FEATURES + PK_OUTPUTS) + 32];

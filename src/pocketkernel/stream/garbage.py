@@ -1,0 +1,26 @@
+"""Python's search for cycles of garbage."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def no_search() -> Iterator[None]:
+    """Do not search for garbage while many objects are made that stay: it takes a third of the time of a wide table.
+
+    Examples
+    --------
+    >>> with no_search():
+    ...     gc.isenabled()
+    False
+    >>> gc.isenabled()
+    True
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
