@@ -203,7 +203,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
             # As the core begins: frequencies in tiles, ferns, and the ring in pages of 16 rows.
             tile = lanes * ((4 * functions + 1 + (recipe.features >= WIDE)) * size + recipe.features)
             fern, row = (16 * functions + 4) * size + 8, recipe.features + 1 + (recipe.classes > 256)
-            whole, (share_of_ring, share_of_ferns) = tiles * tile, FIRST_SHARES[functions > 1]
+            whole, (share_of_ring, share_of_ferns) = recipe.budget * tile // lanes, FIRST_SHARES[functions > 1]
             ferns = int(whole * share_of_ferns / fern)
             tiles = int((whole * (1 - share_of_ring) - whole * share_of_ferns) / tile + 0.5)
             pages = (whole - tiles * tile - ferns * fern) // (16 * row)
