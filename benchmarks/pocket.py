@@ -463,7 +463,7 @@ def calibration(names: list[str], permutations: int) -> bool:
 def newton_mix(scores, y) -> np.ndarray:
     """Mistakes of scores mixed by the online Newton step of the core, in plain NumPy."""
     experts = scores.shape[1]
-    ridge, keep = 6 * np.eye(experts), 1 - 1 / 5000
+    ridge, keep = 5 * np.eye(experts), 1 - 1 / 5000
     w, A = np.eye(experts)[0], ridge
     mixed = np.empty(len(y))
     for t, (s, label) in enumerate(zip(scores, np.where(y > 0, 1.0, -1.0), strict=True)):

@@ -439,7 +439,7 @@ def test_after_a_fit_the_last_labels_say_nothing(C):
     assert scores[0] > scores[1] + 0.1
     for model in (fitted, streamed):
         model.partial_fit(X[:500], y[:500])
-    assert fitted.score(X[rows], y[rows]) < scores[1] + 0.1  # what labels are worth is not forgotten
+    assert fitted.score(X[rows], y[rows]) < scores[0] - 0.1  # what labels are worth is not forgotten
 
 
 @pytest.mark.parametrize("C", [2, 3])

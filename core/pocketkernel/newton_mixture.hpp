@@ -55,7 +55,7 @@ class NewtonMixture {
     }
 
   private:
-    static constexpr double ridge = 6.0, most = 1e6;
+    static constexpr double ridge = 5.0, most = 1e6;
 
     // A is symmetric: its lower triangle, row by row.
     static constexpr std::size_t triangle(std::size_t n) { return n * (n + 1) / 2; }

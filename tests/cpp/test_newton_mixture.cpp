@@ -54,7 +54,7 @@ void follows_the_definition() {
     Mixed<K> real;
     double A[K][K] = {}, w[K];
     for (std::size_t i = 0; i < K; ++i) {
-        A[i][i] = 6.0;
+        A[i][i] = 5.0;
         w[i] = 1.0 / static_cast<double>(K);
         CHECK_EQUAL(real.mixture.weight(i), w[i]);
     }
@@ -68,7 +68,7 @@ void follows_the_definition() {
         if (t == 200) real.mixture.forget(0.02);
         for (std::size_t i = 0; i < K; ++i)
             for (std::size_t j = 0; j < K; ++j)
-                whole[i][j] = A[i][j] = keep * A[i][j] + (i == j ? (1.0 - keep) * 6.0 : 0.0) + c * u[i] * u[j];
+                whole[i][j] = A[i][j] = keep * A[i][j] + (i == j ? (1.0 - keep) * 5.0 : 0.0) + c * u[i] * u[j];
         real.update(u, c);
         eliminate(whole, u);
         for (std::size_t i = 0; i < K; ++i) {
@@ -95,19 +95,19 @@ TEST(newton_mixture_by_hand) {
     Mixed<1> one;
     const double u = -1.0;
     one.update(&u);
-    CHECK_NEAR(one.mixture.weight(0), 1.0 + 1.0 / 7.0, 1e-15);
-    // Two, of which only one has a gradient: 6 + 4 on its diagonal.
+    CHECK_NEAR(one.mixture.weight(0), 1.0 + 1.0 / 6.0, 1e-15);
+    // Two, of which only one has a gradient: 5 + 4 on its diagonal.
     Mixed<2> two;
     const double first[] = {2.0, 0.0};
     two.update(first);
-    CHECK_NEAR(two.mixture.weight(0), 0.5 - 2.0 / 10.0, 1e-15);
+    CHECK_NEAR(two.mixture.weight(0), 0.5 - 2.0 / 9.0, 1e-15);
     CHECK_EQUAL(two.mixture.weight(1), 0.5);
     // No gradient, no step; and a ridge that stays.
     const double none[] = {0.0, 0.0};
     for (int t = 0; t < 200000; ++t) two.update(none);
-    CHECK_NEAR(two.mixture.weight(0), 0.5 - 2.0 / 10.0, 1e-15);
-    CHECK_NEAR(two.state[2], 6.0, 1e-9);
-    CHECK_NEAR(two.state[4], 6.0, 1e-9);
+    CHECK_NEAR(two.mixture.weight(0), 0.5 - 2.0 / 9.0, 1e-15);
+    CHECK_NEAR(two.state[2], 5.0, 1e-9);
+    CHECK_NEAR(two.state[4], 5.0, 1e-9);
 }
 
 TEST(newton_mixture_begins_evenly) {
@@ -159,9 +159,9 @@ TEST(newton_mixture_impossible_states) {
     Mixed<3> mixed;
     mixed.state[3] = 2.0;  // less than half the ridge
     CHECK(!mixed.mixture.valid());
-    mixed.state[3] = 6.0;
+    mixed.state[3] = 5.0;
     CHECK(mixed.mixture.valid());
-    mixed.state[4] = 8.0;  // beside a diagonal of 6: no such matrix has a Cholesky factor
+    mixed.state[4] = 8.0;  // beside a diagonal of 5: no such matrix has a Cholesky factor
     CHECK(!mixed.mixture.valid());
     mixed.state[4] = 0.0;
     mixed.state[0] = 1e13;  // finite, but no sum of steps

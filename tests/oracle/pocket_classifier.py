@@ -11,7 +11,7 @@ import numpy as np
 
 from oracle.parts import Rng
 
-KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 6.0, 65535
+KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 5.0, 65535
 
 
 class Fern:
