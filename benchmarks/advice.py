@@ -4,6 +4,8 @@
     python benchmarks/advice.py --data-set mushrooms  # one of them
     python benchmarks/advice.py --others              # M-OMD-H, LKMBooks and other steps of M-OMD-S as well
     python benchmarks/advice.py --permutation 1       # another order of the rows
+    python benchmarks/advice.py --generated 6         # instead: how often the range holds, on generated streams
+    python benchmarks/advice.py --generated 1 --river # the same on River's
 
 For each memory: mistakes of the recommended learner on the whole permutation, and the fewest mistakes of any candidate
 of the advice in no more bytes. The check passes if the first number is at most 10 % larger. The last columns check the
@@ -14,6 +16,7 @@ data`.
 
 import argparse
 import time
+from itertools import islice
 
 import numpy as np
 
@@ -22,7 +25,7 @@ from pocketkernel.lab.experiments.data import load, locate
 from pocketkernel.lab.experiments.writing import markdown
 from pocketkernel.lab.report import Column, Table
 from pocketkernel.lab.theory import advise
-from pocketkernel.lab.theory._trials import Candidate
+from pocketkernel.lab.theory._trials import Candidate, outlook
 from pocketkernel.lab.theory.advice import in_units
 
 MEMORIES = (1 << 12, 1 << 16, 1 << 20)
@@ -102,12 +105,68 @@ def lines(name, others, seed):
     print(f"{name}: advice took {seconds:.1f} s, the check {time.perf_counter() - began - seconds:.0f} s", flush=True)
 
 
+def generated(seed):
+    """Streams of 20,000 rows that do not change, of many kinds; the seed decides all of them."""
+    rng = np.random.default_rng(seed)
+    columns = int(rng.integers(2, 12))
+    X = rng.normal(size=(20_000, columns))
+    w, centres = rng.normal(size=columns), rng.normal(size=(6, columns))
+    noise = rng.random(len(X)) < 0.2
+    rounded = np.round(2 * X)
+    yield "plane", X, X @ w > 0.3
+    yield "noisy plane", X, (X @ w > 0) ^ noise
+    yield "centres", X, np.argmin([((X - one) ** 2).sum(axis=1) for one in centres], axis=0) % 2 == 0
+    yield "product", X, X[:, 0] * X[:, 1] > 0
+    yield "ball", X, (X**2).sum(axis=1) > columns
+    yield "waves", X, np.sin(2 * X @ w) + np.sin(3 * X[:, 0]) > 0
+    yield "short waves", X, np.sin(6 * X @ w) > 0
+    yield "tree", X, np.where(X[:, 0] > 0, X[:, 1] > 0.5, X[:, -1] < -0.3)
+    yield "levels", rounded, (rounded[:, 0] % 2 == 0) ^ (rounded[:, 1] > 0)
+    yield "noisy ball", X, ((X**2).sum(axis=1) > columns) ^ noise
+    yield "heavy tails", X / rng.random((len(X), 1)), np.abs(X[:, 0]) > np.abs(X[:, 1])
+
+
+def of_river(seed):
+    """The same from River's generators, as they are."""
+    from river.datasets import synth
+
+    makers = {f"Agrawal {k}": synth.Agrawal(k, seed=seed) for k in range(10)}
+    makers |= {f"SEA {k}": synth.SEA(k, seed=seed) for k in range(4)}
+    makers |= {f"Sine {k}": synth.Sine(k, seed=seed) for k in range(4)}
+    makers |= {"RBF": synth.RandomRBF(seed, seed), "tree": synth.RandomTree(seed, seed), "Mixed": synth.Mixed(0, seed)}
+    for name, stream in makers.items():
+        pairs = list(islice(stream, 20_000))
+        yield name, np.array([list(map(float, x.values())) for x, _ in pairs]), np.array([int(y) > 0 for _, y in pairs])
+
+
+def check_ranges(seeds, streams):
+    """How often the rate on the remaining rows is within the range, by stream and learner."""
+    counts = {}
+    for seed in range(seeds):
+        for name, X, label in streams(2000 + seed):
+            for learner in ("PocketClassifier", "MOMDS"):
+                wrong = mistakes(Candidate(learner), 1 << 14, X, np.where(label, 1, -1))
+                for rows in (1000, 2000, 5000):
+                    _, low, high = outlook(wrong[:rows], len(wrong))
+                    later = wrong[rows:].mean()
+                    for key in (name, learner, f"{rows:,} rows", "all"):
+                        counts.setdefault(key, []).append((later < low, later > high))
+    for key, found in counts.items():
+        below, above = np.sum(found, axis=0)
+        print(f"{key:<18}{len(found) - below - above:>5} of {len(found):>4} inside, {below} below, {above} above")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-set", choices=NAMES, action="append")
     parser.add_argument("--others", action="store_true")
     parser.add_argument("--permutation", type=int, default=0)
+    parser.add_argument("--generated", type=int, metavar="SEEDS")
+    parser.add_argument("--river", action="store_true")
     given = parser.parse_args()
+    if given.generated:
+        check_ranges(given.generated, of_river if given.river else generated)
+        return
     rows = [line for name in given.data_set or NAMES for line in lines(name, given.others, given.permutation)]
     columns = [
         "data set", "memory", "advice", "mistakes", "fewest", "by", Column("ratio", 3), Column("expected, %", 2),

@@ -3,7 +3,8 @@
     python benchmarks/devices.py [--targets cortex-m4 ...] [--models PART ...] [--validation]
 
 Ten columns, float32, 300 rows learned in Python and 2,000 on the chip. Code is that of the model without the first
-state; flash is that of the whole program with it. --validation lets pk_load check the contents of a state, too.
+state and the constants of its seed; flash is that of the whole program with them. --validation lets pk_load check the
+contents of a state, too.
 """
 
 import argparse
@@ -50,9 +51,10 @@ def measured(model: object, target: str, validation: bool) -> tuple[int, ...]:
         taken = sum(
             int(number) for number in re.findall(r"^\.(?:text|rodata|data|init)\S* +(\d+)", parts, re.MULTILINE)
         )
-        text = (folder / "pk_sizes.h").read_text()
-        state, block = (int(re.search(rf"PK_{word}_BYTES (\d+)", text)[1]) for word in ("STATE", "BLOCK"))
-    return taken - state, sizes["flash"], block, sizes["stack"], sizes["mean"], sizes["longest"]
+        named = run(["arm-none-eabi-nm", "-S", "-t", "d", f"build/{target}/pk_model.o"], folder)
+        data = sum(int(number) for number in re.findall(r" (\d+) \w \S*pk_(?:first_state|constants)", named))
+        block = int(re.search(r"PK_BLOCK_BYTES (\d+)", (folder / "pk_sizes.h").read_text())[1])
+    return taken - data, sizes["flash"], block, sizes["stack"], sizes["mean"], sizes["longest"]
 
 
 def run(command: list[str], folder: Path) -> str:

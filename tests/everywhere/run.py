@@ -5,7 +5,8 @@
 Two things are run. `digest`, where there is an operating system: the C++ tests' digest of all learners, in both
 precisions. `models`, everywhere: models trained in Python go on learning in a project of `pocketkernel.device`; scores
 and state are compared with Python's, byte by byte. --quick leaves out the digests, which take a minute of compilation
-each. What is not installed is left out, by name.
+each. What is not installed is left out, by name. --table writes the results to a file; lines of targets that were not
+chosen stay as they are there.
 """
 
 import argparse
@@ -209,8 +210,11 @@ def main() -> int:
         print(f"the digests differ: {', '.join(sorted(digests))}")
     if options.table:
         everything = hashlib.sha256(b"".join(python.values())).hexdigest()[:16]
-        lines = [f"| {name} | {own} | {seen} |" for name, own, seen in rows]
-        options.table.write_text(TABLE.format(rows="\n".join(lines), digest=everything))
+        before = options.table.read_text().splitlines() if options.table.exists() else []
+        lines = {line.split(" | ")[0].removeprefix("| "): line for line in before if line.startswith("| ")}
+        lines |= {name: f"| {name} | {own} | {seen} |" for name, own, seen in rows}
+        shown = "\n".join(lines[target.name] for target in TARGETS if target.name in lines)
+        options.table.write_text(TABLE.format(rows=shown, digest=everything))
     return int(bad or len(digests) > 1)
 
 
@@ -218,8 +222,10 @@ TABLE = """# The same bits everywhere
 
 `make test-everywhere` made this table: it compiles the core for each machine, runs it (where it is another machine than
 this one, in QEMU or node), and compares. The digest, where there is an operating system, is that of the C++ tests, over
-the scores and states of all learners in both precisions. The models were trained in Python and went on learning on the
-machine; their scores and states were compared byte by byte with Python's (SHA-256 of all of them: `{digest}`).
+the scores and states of all learners in both precisions; the test programs need more memory than the chips have. The
+models were trained in Python and went on learning on the machine; their scores and states were compared byte by byte
+with Python's (SHA-256 of all of them: `{digest}`). A digest takes about a minute of one core to compile: `QUICK=1`, as
+in CI, leaves the digests out, and two of the four models.
 
 | machine | digest | models |
 |---|---|---|

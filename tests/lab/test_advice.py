@@ -48,6 +48,19 @@ def test_outlook_without_learning():
     assert inside > 0.9 * 300
 
 
+def test_outlook_of_a_learner_that_gets_faster():
+    """What comes lies within the ends, too, if a learner has just begun to learn."""
+    rng = np.random.default_rng(0)
+    t = np.arange(1, 20_001)
+    rates = 0.4 * (t / 500.0).clip(1) ** -0.8
+    inside = 0
+    for _ in range(100):
+        wrong = rng.random(len(t)) < rates
+        _, low, high = outlook(wrong[:2000], len(t))
+        inside += low <= wrong[2000:].mean() <= high
+    assert inside > 90
+
+
 def test_outlook_with_learning():
     """Mistakes that grow as a root, or stop growing so at once: the expectation lies between."""
     rng = np.random.default_rng(0)

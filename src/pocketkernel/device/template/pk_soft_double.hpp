@@ -88,7 +88,7 @@ inline double square_root(double x) {
     const Parts parts = parts_of(a);
     const int odd = ~parts.exponent & 1;
     const uint64_t m = parts.significand << odd;  // of 53 or 54 bits
-    // floor(sqrt(m)): 16 bits, one after another, then the others from the remainder.
+    // floor(sqrt(m)): 16 bits, one after another, then the others from the remainder. The guess is never too small.
     const uint32_t top = uint32_t(m >> 22);
     uint32_t t = 0, left = top;
     for (uint32_t bit = 1u << 30; bit != 0; bit >>= 2) {
@@ -98,15 +98,16 @@ inline double square_root(double x) {
     }
     uint32_t s = (t << 11) + uint32_t((m - (uint64_t(t) * t << 22)) >> 12) / t;
     int64_t rest = int64_t(m) - int64_t(uint64_t(s) * s);
-    for (; rest < 0; rest += 2 * int64_t(s) + 1) --s;
-    for (; rest > 2 * int64_t(s); rest -= 2 * int64_t(s) - 1) ++s;
-    // sqrt(m 2^54) is s 2^27 + u, where u is about rest 2^26 / s. It is never halfway between two doubles.
-    uint32_t u = uint32_t(uint64_t(rest) * reciprocal(s << 5) >> 32);
-    const int64_t twice = int64_t(uint64_t(s) << 28);
-    int64_t after = int64_t((uint64_t(rest) << 54) - u * uint64_t(twice) - uint64_t(u) * u);
-    for (; after < 0; after += twice + 2 * int64_t(u) + 1) --u;
-    for (; after > twice + 2 * int64_t(u); after -= twice + 2 * int64_t(u) - 1) ++u;
-    return rounded(0, (uint64_t(s) << 27) + u, (parts.exponent + 1023 - odd) / 2, true);
+    for (; rest < 0; rest += 2 * s + 1) --s;
+    // sqrt(m 2^54) is s 2^27 + u, where u is about rest 2^26 / s. The guess is 0 to 3 too large. No root is halfway
+    // between two doubles.
+    const uint64_t high = uint64_t(s) << 27, u = (uint64_t(rest) * reciprocal(s << 5) >> 32) + 2;
+    uint64_t root = high + u;
+    for (int64_t after = int64_t((uint64_t(rest) << 54) - u * (high + root)); after < 0;) {
+        --root;
+        after += int64_t(2 * root + 1);
+    }
+    return rounded(0, root, (parts.exponent + 1023 - odd) / 2, true);
 }
 
 }  // namespace pk_soft

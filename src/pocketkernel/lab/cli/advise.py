@@ -31,8 +31,9 @@ def advise(
     """Recommend a learner and its memory for a file, with the expected mistake rate and how certain that is.
 
     The learners are tried on the first rows, with 4 KiB to 1 MiB. This takes about ten seconds. The range of the
-    expected rate reaches from "it goes on improving as it did" to "it improves no more", with the chance of the sample
-    added; it says nothing about a stream that changes.
+    expected rate reaches from "it goes on improving as fast as it may have done" to "it improves no more", with the
+    chance of the sample added. It holds the rate on the remaining rows for about 19 of 20 streams, but not if a stream
+    changes.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,10 @@ FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)
 """Widths to try, in units of the median distance between two rows."""
 CONFIDENCE = 1.96
 """Standard deviations of a normal variable that hold 95 %."""
+ONE_SIDED = 1.645
+"""The same, of those on one side."""
+MIDDLE = 0.75
+"""Where the middle of the second half lies."""
 
 _PAIRS = 1000
 _LARGEST = 1 << 40  # bytes; no learner needs as many to begin
@@ -139,8 +144,10 @@ def outlook(wrong: npt.NDArray[np.bool_], length: int | None) -> tuple[float, fl
 
     At worst nothing more is learned, and the rate stays that of the second half. At best mistakes keep growing as a
     power of the number of rows, as from the first half to the whole. What is expected is the geometric mean of the two.
-    The ends are those of 95 % Wilson intervals, the upper one of the worst, the lower one of the best; they are wider
-    if few rows are to come, whose own share has some spread.
+    The upper end is that of a 95 % Wilson interval of the worst, wider if few rows are to come, whose own share has
+    some spread. The lower end is that of such an interval, times what is left of the rate if it keeps falling with
+    every doubling of the rows as fast as it may have in one of the last two: by the least factor that 95 % confidence
+    allows, as learners often learn faster than they have so far.
 
     Parameters
     ----------
@@ -164,7 +171,23 @@ def outlook(wrong: npt.NDArray[np.bool_], length: int | None) -> tuple[float, fl
         return worst, low, high
     power = math.log(wrong.sum() / first.sum()) / math.log(len(wrong) / len(first))
     best = min(worst, float(wrong.mean()) * (ahead**power - 1) / (ahead - 1))
-    return math.sqrt(best * worst), low * best / worst, high
+    return math.sqrt(best * worst), low * min(best / worst, _share_left(wrong, ahead)), high
+
+
+def _share_left(wrong: npt.NDArray[np.bool_], ahead: float) -> float:
+    """What may be left of the rate of the second half, on average over the rows up to `ahead` times those so far."""
+    eighths = np.array([part.sum() for part in np.array_split(wrong, 8)])
+    doublings = (eighths[1], eighths[2:4].sum(), eighths[4:].sum())  # each of twice as many rows as the one before
+    falls = [
+        math.log(after / (2 * before)) - ONE_SIDED * math.sqrt(1 / before + 1 / after)
+        for before, after in pairwise(doublings)
+        if before and after
+    ]
+    power = min([0.0, *falls]) / math.log(2)  # of the number of rows, to which the rate is proportional
+    begin, end = 1 / MIDDLE, ahead / MIDDLE  # of the rows to come, in units of the middle of the second half
+    if power == -1.0:
+        return math.log(end / begin) / (end - begin)
+    return float((end ** (power + 1) - begin ** (power + 1)) / ((power + 1) * (end - begin)))
 
 
 def wilson(share: float, rows: float) -> tuple[float, float]:

@@ -1,24 +1,44 @@
-"""Frame times of the playground in Chromium, and screenshots.
+"""The core in a browser: microseconds per row beside Python, and frame times of the playground.
 
-    make web && python benchmarks/playground.py [--pictures FOLDER]
+    make web && python benchmarks/web.py [--pictures FOLDER]
 
-For each size of the model: the time between frames and the computation in a frame, medians and 95 % quantiles of 180
-frames, while 300 rows a second are learned.
+Learning, time of the processor, ten columns and two classes: in node, with and without SIMD, and in Python. Frames, in
+Chromium: the time between them and the computation in each, medians and 95 % quantiles of 180 frames, while 300 rows a
+second are learned. --pictures takes screenshots of the playground at several moments.
 """
 
 import argparse
+import gzip
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
+from pocketkernel import PocketClassifier
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import chromium  # noqa: E402
 
+ROWS, COLUMNS, SIZES = 20_000, 10, ("8KiB", "32KiB")
+LEARN = """
+    import { readFileSync } from "node:fs";
+    const [module, wasm, file, memory] = process.argv.slice(1);
+    const { init, PocketClassifier } = await import(module);
+    await init(readFileSync(wasm));
+    const { rows, labels } = JSON.parse(readFileSync(file));
+    const times = [0, 1, 2].map(() => { // the first one until the engine has compiled the code for good
+        const model = new PocketClassifier({ features: rows.length / labels.length, memory });
+        const begin = process.cpuUsage().user;
+        model.learnMany(Float64Array.from(rows), labels);
+        return (process.cpuUsage().user - begin) / labels.length;
+    });
+    console.log(Math.min(...times));
+"""
 FRAMES = """new Promise((done) => {
     const times = [], own = [];
     const look = (now) => {
@@ -28,6 +48,30 @@ FRAMES = """new Promise((done) => {
     };
     requestAnimationFrame(look);
 })"""
+
+
+def learning(dist: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(ROWS, COLUMNS))
+    y = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int)
+    file = dist / "rows.json"
+    file.write_text(json.dumps({"rows": X.ravel().tolist(), "labels": y.tolist()}))
+    print(f"| build | bytes | gzipped | {' | '.join(SIZES)} |\n|---|" + "--:|" * (2 + len(SIZES)))
+    for name, build in (("SIMD128", "pocketkernel.wasm"), ("scalar", "pocketkernel-scalar.wasm")):
+        wasm = dist / "pocketkernel" / build
+        size = f"{wasm.stat().st_size:,} | {len(gzip.compress(wasm.read_bytes(), 9)):,}"
+        module = (dist / "pocketkernel" / "pocketkernel.js").as_uri()
+        command = ["node", "--input-type=module", "-e", LEARN, module, str(wasm), str(file)]
+        times = [float(subprocess.run([*command, memory], check=True, capture_output=True).stdout) for memory in SIZES]
+        print(f"| {name} | {size} | {' | '.join(f'{took:.1f} us' for took in times)} |", flush=True)
+    file.unlink()
+    times = []
+    for memory in SIZES:
+        model = PocketClassifier(memory=memory, random_state=0).partial_fit(X[:1], y[:1], classes=[0, 1])
+        begin = time.process_time()
+        model.partial_fit(X, y)
+        times.append(1e6 * (time.process_time() - begin) / ROWS)
+    print(f"| Python | | | {' | '.join(f'{took:.1f} us' for took in times)} |\n", flush=True)
 
 
 def choose(browser: chromium.Browser, control: str, setting: object, event: str = "input") -> None:
@@ -79,6 +123,7 @@ def main() -> None:
     path = chromium.find()
     if path is None or not given.page.exists():
         raise SystemExit("needs Chromium, and `make web` first")
+    learning(given.page.parent)
     with chromium.Browser(path) as browser:
         frame_times(browser, given.page)
         if given.pictures:
