@@ -11,7 +11,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # From 3.12 on a wheel serves all later versions of Python (abi3); one of 3.11 serves 3.11.
-WHEEL_PYTHON ?= $(firstword $(shell command -v python3.13 python3.12 $(PYTHON)))
+# It has to run: a version manager may have commands of versions that are not switched on.
+WHEEL_PYTHON ?= $(firstword $(foreach python,python3.13 python3.12 $(PYTHON), \
+                              $(if $(shell $(python) -c 'print(1)' 2>/dev/null),$(python))))
 SOURCES := $(shell find src core bindings -name '*.py' -o -name '*.pyi' -o -name '*.hpp' -o -name '*.cpp' \
                    -o -name '*.html' -o -name '*.css' -o -name '*.csv') \
            CMakeLists.txt pyproject.toml README.md

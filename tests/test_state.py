@@ -121,6 +121,23 @@ def test_the_seed_is_in_the_state(name):
     np.testing.assert_array_equal(other.predict_then_learn(X, Y), model.predict_then_learn(X, Y))
 
 
+@pytest.mark.parametrize("name", ["Raker", "PocketClassifier"])
+@pytest.mark.parametrize("columns", [256, 257])
+def test_frequencies_of_many_columns_are_in_the_state(name, columns):
+    """Otherwise a few bytes could ask for any amount of memory."""
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(50, columns)), rng.choice([-1, 1], 50)
+    given = {"memory": "32KiB"} if name == "PocketClassifier" else {}
+    model, other = (LEARNERS[name](random_state=seed, **given).partial_fit(rows, labels) for seed in (1, 2))
+    if columns <= 256:
+        refuse(other, model._core.save(), "other")
+        return
+    assert len(model._core.save()) > columns * len(model.frequencies_)
+    assert other._core.load(model._core.save()) == 0
+    assert np.array_equal(other.predict_then_learn(rows, labels), model.predict_then_learn(rows, labels))
+    assert np.array_equal(other.frequencies_, model.frequencies_)
+
+
 @every_learner
 def test_truncated_or_too_long(name):
     model = taught(name)

@@ -224,8 +224,8 @@ TABLE = """# The same bits everywhere
 this one, in QEMU or node), and compares. The digest, where there is an operating system, is that of the C++ tests, over
 the scores and states of all learners in both precisions; the test programs need more memory than the chips have. The
 models were trained in Python and went on learning on the machine; their scores and states were compared byte by byte
-with Python's (SHA-256 of all of them: `{digest}`). A digest takes about a minute of one core to compile: `QUICK=1`, as
-in CI, leaves the digests out, and two of the four models.
+with Python's (SHA-256 of all of them: `{digest}`). A digest takes about a minute of one core to compile:
+`QUICK=1`, as in CI, leaves the digests out, and two of the four models.
 
 | machine | digest | models |
 |---|---|---|
