@@ -115,8 +115,11 @@ def test_killed_and_resumed(tmp_path):
     for n in range(KILLS):
         process = start(tmp_path)
         assert process.stdout.readline() == "running\n"
-        time.sleep(moments.uniform(0.0, 4.0))
         name = list(victims)[n % len(victims)]
+        began = time.monotonic()
+        while not processes_of(process.pid, victims[name]) and time.monotonic() - began < 120:
+            time.sleep(0.05)  # the workers start with the first micro-batch
+        time.sleep(moments.uniform(0.0, 4.0))
         killed[name] += process.poll() is None and kill(processes_of(process.pid, victims[name]))
         commits = len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")))
         print(f"kill {n}: {name}, after {commits} micro-batches")
