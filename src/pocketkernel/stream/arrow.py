@@ -112,8 +112,11 @@ class ArrowBatches:
             file = parquet.ParquetFile(opened.path, pre_buffer=False)
             self.arrow_schema, self.total = file.schema_arrow, file.metadata.num_rows
             width = len(self.arrow_schema.names)
-            self._batches = lambda wanted: file.iter_batches(  # names of all columns are slow to look up
-                self._rows, columns=None if len(wanted) == width else wanted, use_threads=False
+            self._batches = lambda wanted: _first_rows(
+                self.total,
+                file.iter_batches(  # names of all columns are slow to look up
+                    self._rows, columns=None if len(wanted) == width else wanted, use_threads=False
+                ),
             )
         else:
             ipc = self.pa.ipc.open_file(self.pa.memory_map(str(opened.path)))
@@ -186,3 +189,12 @@ class ArrowBatches:
         expected = "numbers" if kind == "n" else "text or whole numbers"
         advice = ": convert the column, or name it in drop= or categorical=" if kind == "n" else ": convert the column"
         raise StreamError(expected, f"{values.type}{advice}", file=self.opened.name, field=name)
+
+
+def _first_rows(count: int, batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches up to this many rows: to be told that there are no more takes pyarrow long if there are many columns."""
+    for batch in batches:
+        yield batch
+        count -= batch.num_rows
+        if count <= 0:
+            return

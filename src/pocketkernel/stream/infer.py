@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from pocketkernel.stream import dates, values
-from pocketkernel.stream.values import COMMA, POINT, Floats, Texts, is_missing
+from pocketkernel.stream.values import COMMA, LONGEST_MISSING, POINT, Floats, Texts, is_missing
 
 Role = Literal["number", "decimal", "boolean", "date", "category", "id", "text", "constant", "empty", "list"]
 LEFT_OUT = ("id", "text", "constant", "empty", "list")
@@ -118,34 +118,40 @@ def as_kind(guess: Guess, kind: Role, style: str = "") -> Guess:
 def _guess(name: str, sample: Sample) -> Guess:
     texts = sample.texts[name]
     levels: Counter[str] = Counter(texts)  # type: ignore[arg-type]  # None goes with the missing ones
-    for text in [text for text in levels if is_missing(text)]:
+    for text in [text for text in levels if text is None or (len(text) <= LONGEST_MISSING and is_missing(text))]:
         del levels[text]
     missing = 1 - levels.total() / max(1, len(texts))
     guess = Guess(name, "category", levels=levels, missing=missing, examples=tuple(list(levels)[:EXAMPLES]))
     if name in sample.lists:
-        return replace(guess, role="list", note="a list or an object")
+        return _as(guess, "list", "a list or an object")
     if not levels:
-        return replace(guess, role="empty", note="no values")
+        return _as(guess, "empty", "no values")
     if name in sample.numbers:
         return _of_numbers(guess, sample)
     return _of_text(guess, sample)
+
+
+def _as(guess: Guess, role: Role, note: str = "") -> Guess:
+    """The guess, with another role; not a copy, since of wide tables there are many."""
+    guess.role, guess.note = role, note
+    return guess
 
 
 def _of_numbers(guess: Guess, sample: Sample) -> Guess:
     numbers = sample.numbers[guess.name]
     numbers = numbers[~np.isnan(numbers)]
     if len(guess.levels) == 1 and sample.whole and not guess.missing:
-        return replace(guess, role="constant", note="always the same")
-    if not np.array_equal(numbers, np.floor(numbers)):
-        return replace(guess, role="number")
+        return _as(guess, "constant", "always the same")
+    if (numbers != np.floor(numbers)).any():
+        return _as(guess, "number")
     if any(_CODE.fullmatch(level) for level in guess.levels):
         coded = _of_many(guess)
         return replace(coded, note=coded.note or "codes with leading zeros")
     if why := _why_id(guess, numbers):
-        return replace(guess, role="id", note=why)
+        return _as(guess, "id", why)
     if _are_compact_dates(guess, numbers):
         return replace(guess, role="date", style=dates.COMPACT)
-    return replace(guess, role="number")
+    return _as(guess, "number")
 
 
 def _are_compact_dates(guess: Guess, numbers: Floats) -> bool:

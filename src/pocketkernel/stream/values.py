@@ -12,6 +12,8 @@ Texts = Sequence[str | None]
 MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "?", "-", "--", "#n/a", "<na>"})
 """Text that stands for a missing value where types are inferred (case-insensitive); the binding has the same list."""
 
+LONGEST_MISSING = max(map(len, MISSING_WORDS))
+
 NO_NUMBER = MISSING_WORDS | {"none"}
 """The same in a column of numbers; in a category, "none" is a level."""
 
@@ -37,7 +39,7 @@ _REMOVED = re.compile(rf"{_UNITS}|[\s{_SPACES}]", re.IGNORECASE)
 
 def is_missing(text: str | None, words: frozenset[str] = MISSING_WORDS) -> bool:
     """Whether text stands for a missing value."""
-    return text is None or (len(text) <= 4 and text.lower() in words)
+    return text is None or (len(text) <= LONGEST_MISSING and text.lower() in words)
 
 
 def decimal_of(texts: Sequence[str], usual: str = POINT) -> str | None:
