@@ -110,7 +110,9 @@ class Ferns {
             for (std::size_t b = 0; b < tests; ++b) tested = tested || columns_of(fern)[b] == k;
             if (!tested) continue;
             --counts_->born;
-            std::memmove(fern, ferns + size() * bytes(functions_), bytes(functions_));
+            unsigned char* last = ferns + size() * bytes(functions_);
+            std::memmove(fern, last, bytes(functions_));
+            std::memset(last, 0, bytes(functions_));
         }
     }
 

@@ -67,6 +67,10 @@ class LabelRing {
     std::size_t pages() const { return static_cast<std::size_t>(state_->pages); }
     std::size_t capacity() const { return pages() * page; }
     std::size_t rows() const { return static_cast<std::size_t>(state_->filled); }
+    // Of the pages that hold rows, which end where the block does.
+    unsigned char* begin() const {
+        return page_at((rows() + page - 1) / page) + page * (columns_ + label_bytes(functions_));
+    }
 
     void round(const T* z, std::uint8_t* q) const {
         for (std::size_t k = 0; k < columns_; ++k) {
@@ -258,8 +262,9 @@ class LabelRing {
             for (std::size_t n = 0; n < sizeof below / sizeof any; ++n) any |= below[n];
             return any != 0;
         }
+        // Which row a part of a word has depends on the byte order.
         void copy(std::uint32_t* out) const {
-            for (std::size_t l = 0; l < at_once * page; ++l) out[l] = sums[l % 4][l / 4];
+            for (std::size_t l = 0; l < at_once * page; ++l) out[l] = sums[big_endian ? 3 - l % 4 : l % 4][l / 4];
         }
 
       private:

@@ -170,7 +170,8 @@ class PocketClassifier : public Learner<T> {
         watch(target, times, loss, rounds);
         lists(z) ? scale_.observe_square(square_of(z), rounds) : scale_.observe_square(work_.query.row(), rounds);
         if (weigh) weigh_columns(z, times);
-        if (origin_) origin_->crowded += ((z.sparse ? 0.0 : 1.0) - origin_->crowded) / recent_rows(rounds);
+        if (parts::sparse_rows && origin_)
+            origin_->crowded += ((z.sparse ? 0.0 : 1.0) - origin_->crowded) / recent_rows(rounds);
         if (scale_.is_due(rounds)) {
             move_origin(-1.0);
             scale_.refresh(rounds);
@@ -352,8 +353,8 @@ class PocketClassifier : public Learner<T> {
     // where x is: its steps, the scale of rows and the relevance then cost as much as a row has values that are not 0.
     // Where most are not, z itself is the better coordinate, as its mean is 0. The bias makes up for the difference,
     // and takes half of each step: then a step acts as one in a coordinate half-way between the two.
-    bool lists(const Query<T>& z) const { return parts::sparse_rows && z.sparse && counts_from_zero(); }
-    bool counts_from_zero() const { return origin_ && origin_->from_zero; }
+    bool lists(const Query<T>& z) const { return counts_from_zero() && z.sparse; }
+    bool counts_from_zero() const { return parts::sparse_rows && origin_ && origin_->from_zero; }
     bool needs_dense() const { return has_block() || !counts_from_zero(); }
     static double recent_rows(std::uint64_t rounds) {
         return static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
@@ -413,7 +414,7 @@ class PocketClassifier : public Learner<T> {
     }
     // A tile of z as the linear expert sees it.
     POCKETKERNEL_INLINE Pack<T> from_origin(const Pack<T>& z, std::size_t tile) const {
-        return parts::sparse_rows && counts_from_zero() ? z - zero_pack(tile) : z;
+        return counts_from_zero() ? z - zero_pack(tile) : z;
     }
     // A tile of the z of a row of zeros.
     Pack<T> zero_pack(std::size_t tile) const {
@@ -624,13 +625,13 @@ class PocketClassifier : public Learner<T> {
 
     // The scale has been measured anew. Where rows may be sparse, so is all that is kept of a row of zeros.
     void refresh() {
-        if (scale_.zero()) {
+        if (parts::sparse_rows && scale_.zero()) {
             if (widths_ > 0) {
                 relevance_.centre();
                 relevance_.refresh();
                 refresh_zero();
             }
-            origin_->from_zero = parts::sparse_rows && origin_->crowded < 0.5;
+            origin_->from_zero = origin_->crowded < 0.5;
             origin_->zero_square = 0.0;
             for (std::size_t k = 0; origin_->from_zero && k < config_.features; ++k)
                 origin_->zero_square += static_cast<double>(zero_at(k)) * static_cast<double>(zero_at(k));
@@ -822,6 +823,9 @@ class PocketClassifier : public Learner<T> {
             ++experts_[taker].tiles;
         }
         ring_.resize(pages_left());
+        // What nobody uses is 0: words that are left there would have the byte order of the machine in a saved state.
+        unsigned char* unused = ferns_at() + ferns_.size() * Ferns<T>::bytes(R_);
+        std::memset(unused, 0, static_cast<std::size_t>(ring_.begin() - unused));
         if (more) refresh_zero();
     }
 
