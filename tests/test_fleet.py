@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import threading
 
 import numpy as np
 import pandas as pd
@@ -404,6 +405,31 @@ def killed_at(operation, folder, stream):
             fed(fleet, stream, 20, fleet.clock)
     finally:
         os._exit(0)
+
+
+@pytest.mark.parametrize("offset", [None, 7])
+def test_ctrl_c_in_a_long_call_with_a_store(tmp_path, offset):
+    """Without an offset it ends the call, and the log has the rows that were learned; with one, calls are whole."""
+    rng = np.random.default_rng(0)
+    X, keys = rng.normal(size=(150_000, 4)), rng.integers(20, size=150_000)
+    y = (X[:, 0] > 0).astype(int)
+
+    def new(store=None):
+        return Fleet(PocketClassifier(memory="64KiB", random_state=0), features=4, classes=[0, 1], store=store)
+
+    with new(tmp_path / "store") as fleet:
+        timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            fleet.partial_fit(keys, X, y, offset=offset)
+        timer.join()
+        learned = fleet.clock
+        assert fleet.offset == offset
+    assert 0 < learned < len(y) if offset is None else learned == len(y)
+    expected = new().partial_fit(keys[:learned], X[:learned], y[:learned])
+    assert same(fleet, expected)
+    with new(tmp_path / "store") as again:
+        assert same(again, expected)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

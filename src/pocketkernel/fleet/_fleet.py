@@ -163,8 +163,8 @@ class Fleet:
         """Score every row with the model of its key, then learn it there. Returns the scores.
 
         Rows of one key are learned in their order. Nothing is learned if a row, a key or a label is refused. After
-        Ctrl-C the first rows have been learned, and `clock` says how many in all; with a store all rows of the call
-        have, so that the log has whole calls only.
+        Ctrl-C the first rows have been learned, and `clock` says how many in all; if an `offset` is to be stored, all
+        rows of the call have.
 
         Parameters
         ----------
@@ -180,7 +180,13 @@ class Fleet:
         if not callable(offset):
             canonical(offset)  # refused before anything is learned
         with alone(self), self._for(read_keys(keys), True):
-            scores: Scores = self._template.predict_then_learn(X, y, sample_weight=sample_weight)
+            self._models.whole = self._store is not None and offset is not None
+            try:
+                scores: Scores = self._template.predict_then_learn(X, y, sample_weight=sample_weight)
+            except KeyboardInterrupt:
+                self.offset = None
+                self._log_lesson()  # of the rows that were learned
+                raise
             self.offset = offset(scores) if callable(offset) else offset
             self._log_lesson()
         if self._models.interrupted:

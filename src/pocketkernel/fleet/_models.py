@@ -57,7 +57,8 @@ class Models:
         self.evicted = 0
         self.clock = 0  # rows learned, and models set or removed
         self.archive: Archive | None = None
-        self.logged = False  # then Ctrl-C waits for the end of a call: a log has whole calls only
+        self.logged = False
+        self.whole = False  # whether Ctrl-C waits for the end of a call
         self.lesson: Lesson | None = None  # what the last call has learned, if it is logged
         self.interrupted = False
         self.rows_of = _NO_KEYS  # of the next call
@@ -139,7 +140,7 @@ class Models:
         return teach(slots, *rows, y, weights, scores, 0 if check else self.threads, base, born)
 
     def _call_whole(self, rows: Rows, slots: Slots, y: Any, weights: Any, scores: Any, *, born: Any) -> tuple[int, int]:
-        """Status, and how many rows were learned. Ctrl-C raises `Interrupted`, or is remembered if rows are logged."""
+        """Status, and how many rows were learned. Ctrl-C raises `Interrupted`, or is remembered if calls are whole."""
         start, count = 0, len(slots)
         while True:
             try:
@@ -150,7 +151,7 @@ class Models:
                 )  # fmt: skip
             except KeyboardInterrupt:
                 start += self.core.learned
-                if not self.logged:
+                if not self.whole:
                     raise Interrupted(start) from None
                 self.interrupted = True
                 if start == count:
