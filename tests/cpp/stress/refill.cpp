@@ -145,7 +145,8 @@ void run(const Table& table, const Learner& learner, const Arrays<U>& arrays, do
     if (!table.size(learner.name, config, false, bytes, state_bytes, status) || status != pk::Status::ok) std::abort();
     void* block = std::aligned_alloc(64, bytes);
     Engine* engine = nullptr;
-    if (!table.make(learner.name, config, false, block, bytes, engine, status) || status != pk::Status::ok) std::abort();
+    if (!table.make(learner.name, config, false, block, bytes, engine, status) || status != pk::Status::ok)
+        std::abort();
     const std::unique_ptr<double[]> scores(new double[count * config.kernel_count * learner.classes]);
     std::unique_ptr<std::int32_t[]> labels(new std::int32_t[count]);
     std::unique_ptr<double[]> weights(new double[count]), targets(new double[count * learner.classes]);
