@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from reprlib import repr as short
 from types import TracebackType
@@ -12,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from pocketkernel import _core, learners, model_file
 from pocketkernel._alone import alone
@@ -21,13 +19,13 @@ from pocketkernel._files import replacing
 from pocketkernel._json import canonical
 from pocketkernel._threads import allowed_threads
 from pocketkernel.fleet import records
+from pocketkernel.fleet._configuration import check, decoded, mapped_slabs, restored, seeded, targets
 from pocketkernel.fleet._keys import Key, column_of, key_of_json, key_to_json, read_keys
 from pocketkernel.fleet._models import BASE, Models
-from pocketkernel.fleet._slabs import MappedSlabs
 from pocketkernel.fleet._store import CONFIGURATION, FolderStore
 from pocketkernel.fleet.records import FleetStoreError
 from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
-from pocketkernel.model_file import Contents, ModelFileError
+from pocketkernel.model_file import Contents
 
 Array = npt.NDArray[Any]
 Scores = npt.NDArray[np.float64]
@@ -92,18 +90,10 @@ class Fleet:
         slabs: str = "memory",
         n_jobs: int | None = None,
     ) -> None:
-        if not isinstance(learner, OnlineLearner):
-            raise TypeError(f"learner={learner!r} is not a learner of pocketkernel: use PocketClassifier, for example.")
-        if max_keys is not None and max_keys < 1:
-            raise ValueError(f"max_keys={max_keys!r} is too small: use 1 or more.")
-        if getattr(learner, "class_weight", None) == "balanced":
-            raise ValueError(
-                "class_weight='balanced' needs counts of the labels of each key, which a fleet does not keep: give the "
-                "weights, for example class_weight={0: 1.0, 1: 10.0}, or sample_weight."
-            )
+        check(learner, max_keys)
         self._store = FolderStore(store) if isinstance(store, str | os.PathLike) else store
-        learner = _seeded(learner, base, self._store)
-        self._template: Any = learners.blank(learner, features, _targets(learner, classes))
+        learner = seeded(learner, base, self._store)
+        self._template: Any = learners.blank(learner, features, targets(learner, classes))
         self._blank = learners.contents_of(self._template)
         self.max_keys = max_keys
         self.base = base
@@ -113,22 +103,17 @@ class Fleet:
         core = recipe_of(self._template).fleet()
         shared = isinstance(base, str) and base == "shared"
         self._models = Models(
-            core, shared=shared, max_keys=max_keys, threads=allowed_threads(n_jobs), mapped=self._mapped(slabs)
+            core,
+            shared=shared,
+            max_keys=max_keys,
+            threads=allowed_threads(n_jobs),
+            mapped=mapped_slabs(slabs, self._store),
         )
         self._begin_base(base, shared)
         learners.with_core(self._template, self._models)
         if self._store is not None:
             self._open_store(self._store)
         self._models.logged = self._store is not None
-
-    def _mapped(self, slabs: str) -> MappedSlabs | None:
-        if slabs not in ("memory", "mapped"):
-            raise ValueError(f"slabs={slabs!r} is unknown: use 'memory' or 'mapped'.")
-        if slabs == "memory":
-            return None
-        if not isinstance(self._store, FolderStore):
-            raise ValueError("slabs='mapped' needs a folder for the file: give store=<path>.")
-        return MappedSlabs(self._store.path)
 
     def _begin_base(self, base: Any, shared: bool) -> None:
         if base is None or shared:
@@ -141,7 +126,7 @@ class Fleet:
         configuration = model_file.encode(self._contents())
         stored = store.configuration()
         if stored is not None and stored != configuration:
-            given, there = self._contents().model, _decoded(stored, store.path).model
+            given, there = self._contents().model, decoded(stored, store.path).model
             odd = sorted(name for name in given.keys() | there.keys() if given.get(name) != there.get(name))
             raise FleetStoreError(
                 f"{store.path} keeps a fleet of another configuration (different: {', '.join(odd) or 'version'}): use "
@@ -345,14 +330,14 @@ class Fleet:
             configuration = store.configuration()
             if configuration is None:
                 raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {CONFIGURATION}.")
-            return cls._from(_decoded(configuration, path), store, slabs, n_jobs)
+            return cls._from(decoded(configuration, path), store, slabs, n_jobs)
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             head = file.read(len(_EXPORT) + 8)
             length = int.from_bytes(head[len(_EXPORT) :], "little")
             if not head.startswith(_EXPORT) or length > size - len(head):
                 raise FleetStoreError(f"{os.fspath(path)} is not an exported fleet.")
-            fleet = cls._from(_decoded(file.read(length), path), None, slabs, n_jobs)
+            fleet = cls._from(decoded(file.read(length), path), None, slabs, n_jobs)
             with records.naming(Path(path)):
                 records.read_snapshot(fleet, file, size - len(head) - length)
         return fleet
@@ -362,7 +347,7 @@ class Fleet:
         about = contents.model.get("extra", {}).get("fleet")
         if not isinstance(about, dict) or about.keys() != {"base", "max_keys"}:
             raise FleetStoreError("the configuration is not one of a fleet.")
-        model: Any = _restored(contents)
+        model: Any = restored(contents)
         names = getattr(model, "feature_names_in_", None)
         base = model if about["base"] == "model" else about["base"]
         return cls(
@@ -448,35 +433,3 @@ class Fleet:
 
 
 _EXPORT = b"PKFLEET1"
-
-
-def _seeded(learner: OnlineLearner, base: Any, store: FolderStore | None) -> OnlineLearner:
-    """The learner with a number as its random_state, so that all models have the same seed, also after a restart."""
-    if isinstance(learner.random_state, Integral):
-        return learner
-    stored = None if store is None else store.configuration()
-    if store is not None and stored is not None:
-        base = _restored(_decoded(stored, store.path))
-    seed = recipe_of(base).seed if isinstance(base, OnlineLearner) else learners.drawn_seed(learner.random_state)
-    seeded: OnlineLearner = clone(learner).set_params(random_state=seed)
-    return seeded
-
-
-def _restored(contents: Contents) -> OnlineLearner:
-    return learners.restored(Contents({**contents.model, "extra": {}}, contents.state))[0]
-
-
-def _targets(learner: OnlineLearner, classes: Any) -> Any:
-    if isinstance(learner, OnlineKernelClassifier):
-        if classes is None:
-            raise ValueError("classes is missing: give all labels, for example classes=[0, 1].")
-        return classes
-    outputs = 1 if classes is None else classes
-    return np.zeros(1) if outputs == 1 else np.zeros((1, outputs))
-
-
-def _decoded(configuration: bytes, path: str | os.PathLike[str]) -> Contents:
-    try:
-        return model_file.decode(configuration, learners.plausible)
-    except ModelFileError as error:
-        raise FleetStoreError(f"{os.fspath(path)} cannot be read: {error}") from error

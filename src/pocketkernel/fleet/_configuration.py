@@ -1,0 +1,74 @@
+"""What all models of a fleet have in common: the learner with its seed, its targets, and both as bytes."""
+
+import os
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from pocketkernel import learners, model_file
+from pocketkernel.fleet._slabs import MappedSlabs
+from pocketkernel.fleet._store import FolderStore
+from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
+from pocketkernel.model_file import Contents, ModelFileError
+
+
+def check(learner: Any, max_keys: int | None) -> None:
+    """Refuse what a fleet cannot be made of."""
+    if not isinstance(learner, OnlineLearner):
+        raise TypeError(f"learner={learner!r} is not a learner of pocketkernel: use PocketClassifier, for example.")
+    if max_keys is not None and max_keys < 1:
+        raise ValueError(f"max_keys={max_keys!r} is too small: use 1 or more.")
+    if getattr(learner, "class_weight", None) == "balanced":
+        raise ValueError(
+            "class_weight='balanced' needs counts of the labels of each key, which a fleet does not keep: give the "
+            "weights, for example class_weight={0: 1.0, 1: 10.0}, or sample_weight."
+        )
+
+
+def seeded(learner: OnlineLearner, base: Any, store: FolderStore | None) -> OnlineLearner:
+    """The learner with a number as its random_state, so that all models have the same seed, also after a restart."""
+    if isinstance(learner.random_state, Integral):
+        return learner
+    stored = None if store is None else store.configuration()
+    if store is not None and stored is not None:
+        base = restored(decoded(stored, store.path))
+    seed = recipe_of(base).seed if isinstance(base, OnlineLearner) else learners.drawn_seed(learner.random_state)
+    found: OnlineLearner = clone(learner).set_params(random_state=seed)
+    return found
+
+
+def restored(contents: Contents) -> OnlineLearner:
+    """The model of a configuration."""
+    return learners.restored(Contents({**contents.model, "extra": {}}, contents.state))[0]
+
+
+def targets(learner: OnlineLearner, classes: Any) -> Any:
+    """Labels, or a row of the numbers, that tell a new learner what it will predict."""
+    if isinstance(learner, OnlineKernelClassifier):
+        if classes is None:
+            raise ValueError("classes is missing: give all labels, for example classes=[0, 1].")
+        return classes
+    outputs = 1 if classes is None else classes
+    return np.zeros(1) if outputs == 1 else np.zeros((1, outputs))
+
+
+def decoded(configuration: bytes, path: str | os.PathLike[str]) -> Contents:
+    """A configuration as it is in a file. FleetStoreError if it is damaged."""
+    try:
+        return model_file.decode(configuration, learners.plausible)
+    except ModelFileError as error:
+        raise FleetStoreError(f"{os.fspath(path)} cannot be read: {error}") from error
+
+
+def mapped_slabs(slabs: str, store: object) -> MappedSlabs | None:
+    """The file for the models of a fleet with such a store, if they are to be in one."""
+    if slabs not in ("memory", "mapped"):
+        raise ValueError(f"slabs={slabs!r} is unknown: use 'memory' or 'mapped'.")
+    if slabs == "memory":
+        return None
+    if not isinstance(store, FolderStore):
+        raise ValueError("slabs='mapped' needs a folder for the file: give store=<path>.")
+    return MappedSlabs(store.path)
