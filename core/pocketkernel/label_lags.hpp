@@ -10,6 +10,7 @@
 #pragma once
 
 #include "math.hpp"
+#include "parts.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -63,7 +64,8 @@ class LabelLags {
         for (std::size_t h = 0; h < inputs; ++h)
             good = good && within(weights()[h], -1e9, 1e9) && within(squares()[h], 1.0, 1e18);
         for (std::size_t h = 0; h < lags; ++h)
-            good = good && within(labels()[h], 0.0, static_cast<double>(functions_ == 1 ? 2 : functions_)) &&
+            good = good &&
+                   within(labels()[h], 0.0, static_cast<double>(functions_ == 1 ? std::size_t(2) : functions_)) &&
                    labels()[h] == std::floor(labels()[h]);
         for (std::size_t r = 0; r < functions_; ++r) good = good && within(means()[r], -1.0, 1.0);
         return good;
@@ -83,7 +85,7 @@ class LabelLags {
         return labels()[h] == static_cast<double>(r + 1) ? 1.0 : 0.0;
     }
 
-    std::size_t functions_ = 0;
+    Known<parts::functions> functions_{0};
     double* state_ = nullptr;
 };
 

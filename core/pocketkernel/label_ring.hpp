@@ -218,9 +218,10 @@ class LabelRing {
         constexpr std::size_t between_tests = 8;
         Distances sums;
         for (std::size_t k = 0; k < columns_;) {
-            const std::size_t end = smaller(k + between_tests, columns_);
-            for (; k + 1 < end; k += 2) sums.template add<2>(pages, k, q, column_weights_);
-            if (k < end) sums.template add<1>(pages, k++, q, column_weights_);
+            const std::size_t end = smaller(k + between_tests, std::size_t(columns_));
+            for (; k + columns_at_once <= end; k += columns_at_once)
+                sums.template add<columns_at_once>(pages, k, q, column_weights_);
+            for (; k < end; ++k) sums.template add<1>(pages, k, q, column_weights_);
             if (!sums.any_below(limit)) return false;
         }
         sums.copy(out);
@@ -229,7 +230,7 @@ class LabelRing {
 
 #if POCKETKERNEL_REGISTER_BYTES > 0
     // In registers, each of which has one of four rows that follow each other. Two products fit into 16 bits.
-    static constexpr std::size_t at_once = POCKETKERNEL_REGISTER_BYTES / page;
+    static constexpr std::size_t at_once = POCKETKERNEL_REGISTER_BYTES / page, columns_at_once = 2;
     struct Distances {
         typedef std::uint8_t Bytes __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
         typedef std::uint16_t Shorts __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
@@ -281,7 +282,7 @@ class LabelRing {
         }
     };
 #else
-    static constexpr std::size_t at_once = 1;
+    static constexpr std::size_t at_once = 1, columns_at_once = 1;
     struct Distances {
         std::uint32_t sums[page] = {};
 
@@ -302,7 +303,8 @@ class LabelRing {
     };
 #endif
 
-    std::size_t columns_ = 0, functions_ = 0;
+    Known<parts::features> columns_{0};
+    Known<parts::functions> functions_{0};
     unsigned char* end_ = nullptr;
     State* state_ = nullptr;
     std::uint8_t* column_weights_ = nullptr;

@@ -75,6 +75,22 @@ POCKETKERNEL_INLINE V polynomial(const V& x, const T (&c)[N]) {
     return even + odd * x;
 }
 
+#if POCKETKERNEL_SOFT_DOUBLES
+// The same for all numbers of coefficients: where each operation is a call a loop is much smaller, and hardly slower.
+POCKETKERNEL_CALLED double polynomial_of(double x, const double* c, std::size_t n) {
+    const double z = x * x;
+    std::size_t i = (n - 1) / 2 * 2, j = n / 2 * 2 - 1;
+    double even = c[i], odd = c[j];
+    for (; i > 0; i -= 2) even = even * z + c[i - 2];
+    for (; j > 1; j -= 2) odd = odd * z + c[j - 2];
+    return even + odd * x;
+}
+template <std::size_t N>
+inline double polynomial(const double& x, const double (&c)[N]) {
+    return polynomial_of(x, c, N);
+}
+#endif
+
 // exp(t) = 2^n exp(r): gives 2^n and exp(r) - 1 for t in the range where 2^n is a normal number.
 template <class V>
 POCKETKERNEL_INLINE void reduce_exponent(const V& t, V& power, V& rest_minus_one) {
@@ -111,8 +127,9 @@ POCKETKERNEL_INLINE V exponential_complement(const V& m) {
 // 2 atanh(s) for |s| <= 0.1716, the range that log needs.
 template <class V>
 POCKETKERNEL_INLINE V twice_atanh(const V& s) {
-    constexpr double fit[] = {0x1.5555555555555p-1, 0x1.9999999999a38p-2, 0x1.2492492476c42p-2, 0x1.c71c720168526p-3,
-                              0x1.745cf8fe328f9p-3, 0x1.3b1c36b445cebp-3, 0x1.0fbe71ad855c9p-3, 0x1.0c05166ec4148p-3};
+    static constexpr double fit[] = {0x1.5555555555555p-1, 0x1.9999999999a38p-2, 0x1.2492492476c42p-2,
+                                     0x1.c71c720168526p-3, 0x1.745cf8fe328f9p-3, 0x1.3b1c36b445cebp-3,
+                                     0x1.0fbe71ad855c9p-3, 0x1.0c05166ec4148p-3};
     const V z = s * s;
     return V(2.0) * s + s * (z * polynomial(z, fit));
 }
@@ -172,6 +189,9 @@ inline int doublings(double from, double to, int most) {
     for (; from < to * 0.75 && q <= most; ++q) from *= 2.0;
     return absolute(from - to) <= 1e-15 * to ? q : -1;
 }
+
+// A running mean over so many rows takes in another one.
+POCKETKERNEL_SHARED(double) void approach(double& mean, double value, double rows) { mean += (value - mean) / rows; }
 
 // x^n by repeated squaring, n >= 1.
 template <class V>

@@ -31,7 +31,8 @@ class MixtureLedger {
 
     // A row of class y that counts `weight` times; scores_of(n) has the R scores of s_n.
     template <class ScoresOf>
-    void observe(double weight, std::size_t y, const double* g, std::size_t R, ScoresOf&& scores_of) {
+    POCKETKERNEL_APART void observe(double weight, std::size_t y, const double* g, std::size_t R,
+                                    ScoresOf&& scores_of) {
         if (!sums_) return;
         double square = 0.0, *q = sums_ + experts_, *H = q + experts_ + 1;
         for (std::size_t n = 1; n <= experts_; ++n) {
@@ -87,7 +88,7 @@ class MixtureLedger {
 
     static double probability(const double* g, std::size_t y, std::size_t r) { return g[r] + (r == y ? 1.0 : 0.0); }
 
-    std::size_t experts_ = 0;
+    Known<parts::kernels> experts_{0};
     double* sums_ = nullptr;  // L, q and the lower triangle of H, row by row
 };
 

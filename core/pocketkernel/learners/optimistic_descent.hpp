@@ -98,7 +98,7 @@ class OptimisticDescent : public Learner<T> {
         w_ = Coefficients<T>(arena, 1, archive);
         S0_ = Buffer<T>(arena, archive, c.features, norms, c.storage);
         Buffer<T> buffers[max_kernels];
-        const std::size_t count = Shared ? 1 : K_;
+        const std::size_t count = Shared ? std::size_t(1) : K_;
         for (std::size_t i = 0; i < count; ++i) buffers[i] = Buffer<T>(arena, c.budget, c.features, norms, c.storage);
         if (Shared) spent_ = arena.take<double>(K_);
         this->end_of_state(arena, 2 * K_);

@@ -33,6 +33,19 @@
 
 POCKETKERNEL_BEGIN
 
+// Experts of a PocketClassifier behind the widths: ring and ferns, then the last labels.
+constexpr bool knows_labels(const Config& c) {
+    return c.kernel_count > 1 && family_of(c, c.kernel_count - 1) == Family::linear;
+}
+constexpr bool shares_block(const Config& c) {
+    const std::size_t count = c.kernel_count - knows_labels(c);
+    return parts::has(Family::laplacian) && count > 2 && family_of(c, count - 2) == Family::laplacian &&
+           family_of(c, count - 1) == Family::polynomial;
+}
+constexpr std::size_t widths_of(const Config& c) {
+    return c.kernel_count - 1 - (shares_block(c) ? 2 : 0) - (knows_labels(c) ? 1 : 0);
+}
+
 template <class T>
 class PocketClassifier : public Learner<T> {
   public:
@@ -72,7 +85,7 @@ class PocketClassifier : public Learner<T> {
         if (has_block())
             lay_out_block(arena, may_be_sparse);
         else
-            pool_ = FeaturePool<T>(arena, widths_ > 0 ? c.budget : 0, c.features, R_, may_be_sparse);
+            pool_ = FeaturePool<T>(arena, widths_ > 0 ? c.budget : std::size_t(0), c.features, R_, may_be_sparse);
         this->end_of_state(arena, widths_ == 0 ? 0 : R_ == 1 ? 1 + widths_ : 2 * R_);
         if (has_block()) {
             scale_.plan(arena);
@@ -170,8 +183,7 @@ class PocketClassifier : public Learner<T> {
         watch(target, times, loss, rounds);
         lists(z) ? scale_.observe_square(square_of(z), rounds) : scale_.observe_square(work_.query.row(), rounds);
         if (weigh) weigh_columns(z, times);
-        if (parts::sparse_rows && origin_)
-            origin_->crowded += ((z.sparse ? 0.0 : 1.0) - origin_->crowded) / recent_rows(rounds);
+        if (parts::sparse_rows && origin_) approach(origin_->crowded, z.sparse ? 0.0 : 1.0, recent_rows(rounds));
         if (scale_.is_due(rounds)) {
             move_origin(-1.0);
             scale_.refresh(rounds);
@@ -308,18 +320,7 @@ class PocketClassifier : public Learner<T> {
     static std::uint32_t values_of(const Config& c) {
         return static_cast<std::uint32_t>(c.kernel_count * functions_of(c));
     }
-    static std::size_t functions_of(const Config& c) { return c.classes == 2 ? 1 : c.classes; }
-    // Experts behind the widths: ring and ferns, then the last labels.
-    static bool knows_labels(const Config& c) {
-        return c.kernel_count > 1 && c.kernels[c.kernel_count - 1].family == Family::linear;
-    }
-    static bool shares_block(const Config& c) {
-        const std::size_t count = c.kernel_count - knows_labels(c);
-        return parts::has(Family::laplacian) && count > 2 && c.kernels[count - 2].family == Family::laplacian &&
-               c.kernels[count - 1].family == Family::polynomial;
-    }
-    static std::size_t others_of(const Config& c) { return (shares_block(c) ? 2 : 0) + (knows_labels(c) ? 1 : 0); }
-    static std::size_t widths_of(const Config& c) { return c.kernel_count - 1 - others_of(c); }
+    static std::size_t functions_of(const Config& c) { return c.classes == 2 ? std::size_t(1) : c.classes; }
     bool has_lags() const { return knows_labels(config_); }
 
     // The ledger's sums are the last of the numbers; a lone expert has none.
@@ -463,15 +464,15 @@ class PocketClassifier : public Learner<T> {
 
     // A step allows for the row's whole slope, so that none is longer than a row's of weight 1 could be; what stays in
     // the accumulators is as if the row had come that many times.
-    void teach_experts(const Query<T>& z, std::size_t y, const Found& found, double weight, double times,
-                       std::uint64_t rounds, bool weigh) {
+    POCKETKERNEL_APART void teach_experts(const Query<T>& z, std::size_t y, const Found& found, double weight,
+                                          double times, std::uint64_t rounds, bool weigh) {
         const double recent = recent_rows(rounds);
         for (std::size_t i = 0; i < K_; ++i) {
             const double* s = scores_of(i);
             double* g = slopes_of(i);
             const double own = lesson(s, y, g);
             ledger().charge(i, weight * own);
-            experts_[i].loss += (own - experts_[i].loss) / recent;
+            approach(experts_[i].loss, own, recent);
             for (std::size_t r = 0; r < R_; ++r)
                 blend()[r] = (1.0 - share_of_mixture()) * s[r] + share_of_mixture() * f()[r];
             lesson(blend(), y, g);
@@ -532,21 +533,29 @@ class PocketClassifier : public Learner<T> {
     }
     void step_columns(const double* g, T square, T kept) {
         const T* z = work_.query.row();
-        const Pack<T> more(square), stays(kept);
         for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile) {
             Pack<T> x = Pack<T>::load(z + tile * lanes_of<T>);
             if (widths_ > 0)
                 x = x / Pack<T>::load(relevance_.factors() + tile * lanes_of<T>);  // what stands there is z'
             x = from_origin(x, tile);
-            const Pack<T> before = linear_.pack(R_, tile);
-            const Pack<T> total = before + more * (x * x);
-            (before + stays * (x * x)).store(squares() + tile * lanes_of<T>);
-            const Pack<T> step =
-                Pack<T>(static_cast<T>(rate_of_linear)) * x / square_root(larger(total, Pack<T>(T(1))));
+            Pack<T> total = linear_.pack(R_, tile);
+            lanewise(
+                [=](auto& step, auto& sum) POCKETKERNEL_FLAT {
+                    using V = std::decay_t<decltype(step)>;
+                    const V x2 = step * step, whole = sum + V(square) * x2;
+                    sum = sum + V(kept) * x2;
+                    step = V(static_cast<T>(rate_of_linear)) * step / square_root(larger(whole, V(T(1))));
+                },
+                x, total);
+            total.store(squares() + tile * lanes_of<T>);
             for (std::size_t r = 0; r < R_; ++r) {
-                const Pack<T> down = step * Pack<T>(static_cast<T>(g[r]));
-                (linear_.pack(r, tile) - down).store(linear_.of(r) + tile * lanes_of<T>);
-                if (counts_from_zero()) bias_[r] -= sum(Pack<T>(T(0.5)) * (down * zero_pack(tile)));
+                Pack<T> a = linear_.pack(r, tile);
+                const T slope = static_cast<T>(g[r]);
+                lanewise([=](auto& t, const auto& step)
+                             POCKETKERNEL_FLAT { t = t - step * std::decay_t<decltype(t)>(slope); },
+                         a, x);
+                a.store(linear_.of(r) + tile * lanes_of<T>);
+                if (counts_from_zero()) bias_[r] -= sum(Pack<T>(T(0.5)) * (x * Pack<T>(slope) * zero_pack(tile)));
             }
         }
     }
@@ -558,7 +567,7 @@ class PocketClassifier : public Learner<T> {
     // The mixture's slope in rho_k is that in z'_k times z'_k. Of a sparse row only columns that are not 0 are asked,
     // at a cost that grows with their number. Takes the place of z'.
     void weigh_columns(const Query<T>& z, double times) {
-        constexpr std::size_t at_once = 4;
+        constexpr std::size_t at_once = FeaturePool<T>::slopes_at_once;
         const std::size_t d = config_.features;
         const auto counted = static_cast<T>(times);
         T* row = work_.query.row();
@@ -734,17 +743,17 @@ class PocketClassifier : public Learner<T> {
         Block& b = *block_;
         const double recent = recent_rows(rounds);
         const auto label = static_cast<std::int32_t>(y);
-        b.loss += (loss - b.loss) / recent;
-        b.mistakes += ((mistake ? 1.0 : 0.0) - b.mistakes) / recent;
-        b.near += ((found.first(1) == label ? 0.0 : 1.0) - b.near) / recent;
-        b.nearest += ((found.first(2) == label ? 0.0 : 1.0) - b.nearest) / recent;
+        approach(b.loss, loss, recent);
+        approach(b.mistakes, mistake ? 1.0 : 0.0, recent);
+        approach(b.near, found.first(1) == label ? 0.0 : 1.0, recent);
+        approach(b.nearest, found.first(2) == label ? 0.0 : 1.0, recent);
         if (!one_in_four) return;
         const auto without = [&](std::size_t from, std::size_t to, double& worth) {
             for (std::size_t r = 0; r < R_; ++r) {
                 blend()[r] = f()[r];
                 for (std::size_t i = from; i < to; ++i) blend()[r] -= mixture_.weight(i) * scores_of(i)[r];
             }
-            worth += (lesson(blend(), y, spare()) - loss - worth) / larger(1.0, 0.25 * recent);
+            approach(worth, lesson(blend(), y, spare()) - loss, larger(1.0, 0.25 * recent));
         };
         without(1, 1 + widths_, b.worth_of_waves);
         without(1 + widths_, 2 + widths_, b.worth_of_ring);
@@ -764,7 +773,7 @@ class PocketClassifier : public Learner<T> {
         const bool full = ring_.rows() == ring_.capacity();
         if (rounds < 400 || ring_.capacity() == 0) return;
         const double gain = larger(b.nearest, 1e-3) / larger(b.near, 1e-3);
-        const double eights = logarithm(largest_ring * whole / ring) / logarithm(8.0);
+        const double eights = logarithm(largest_ring * whole / ring) / 2.0794415416798357;  // ln 8
         const bool pays = gain < 0.9;
         const bool grows = full && pays && b.nearest * exponential(eights * logarithm(gain)) <= 1.1 * b.mistakes;
         const bool stays = ring >= 0.5 * largest_ring * whole && pays && b.nearest <= 1.1 * b.mistakes;
@@ -862,8 +871,8 @@ class PocketClassifier : public Learner<T> {
         return total;
     }
 
-    std::size_t R_;       // functions of each expert
-    std::size_t widths_;  // experts that have one, from 1 on
+    Known<parts::functions> R_;                                    // functions of each expert
+    Known<parts::kernels == 0 ? 0 : widths_of(Config{})> widths_;  // experts that have one, from 1 on
     Course* course_ = nullptr;
     Expert* experts_ = nullptr;
     Origin* origin_ = nullptr;  // null if rows are not sparse
