@@ -107,17 +107,17 @@ class LabelRing {
         return found;
     }
 
-    double score(const Found& found, std::size_t r) const {
-        double s = 0.0;
-        for (std::size_t m = 0; m < neighbours; ++m) s += state_->weights[m] * input(found.label[m], r);
-        return s;
+    // s of all functions.
+    void scores(const Found& found, double* s) const {
+        for (std::size_t r = 0; r < functions_; ++r) s[r] = 0.0;
+        for (std::size_t m = 0; m < neighbours; ++m)
+            if (found.label[m] >= 0) s[function_of(found.label[m])] += state_->weights[m] * input(found.label[m]);
     }
 
     void step(const Found& found, const double* slopes, double times) {
         for (std::size_t m = 0; m < neighbours; ++m) {
             if (found.label[m] < 0) continue;
-            const std::size_t r = functions_ == 1 ? 0 : static_cast<std::size_t>(found.label[m]);
-            const double G = slopes[r] * input(found.label[m], r);
+            const double G = slopes[function_of(found.label[m])] * input(found.label[m]);
             state_->weights[m] -= 0.5 * times * G / std::sqrt(state_->squares[m] + times * times * (G * G));
             state_->squares[m] += times * (G * G);
         }
@@ -174,10 +174,9 @@ class LabelRing {
     static_assert(part_of_state<State, 168>);
 
     static std::size_t label_bytes(std::size_t classes) { return classes > 256 ? 2 : 1; }
-    double input(std::int32_t label, std::size_t r) const {
-        if (functions_ == 1) return label < 0 ? 0.0 : label == 1 ? 1.0 : -1.0;
-        return label == static_cast<std::int32_t>(r) ? 1.0 : 0.0;
-    }
+    // The only function that a label is not 0 in, and what it is there.
+    std::size_t function_of(std::int32_t label) const { return functions_ == 1 ? 0 : static_cast<std::size_t>(label); }
+    double input(std::int32_t label) const { return functions_ == 1 && label == 0 ? -1.0 : 1.0; }
 
     unsigned char* page_at(std::size_t p) const { return end_ - (p + 1) * page * (columns_ + label_bytes(functions_)); }
     unsigned char* labels_at(std::size_t place) const {

@@ -115,6 +115,50 @@ POCKETKERNEL_INLINE V exponential(const V& x) {
     return select(x < low, V(T(0)), power * rest + power);
 }
 
+// f(x_0, f(x_1, ...)) of n numbers, for an f that takes them in any order and any number of times.
+template <class F>
+double folded(const double* x, std::size_t n, F&& f) {
+#if POCKETKERNEL_REGISTER_BYTES > 0
+    constexpr std::size_t W = lanes_of<double>;
+    double lane[W];
+    if (n > W) {
+        Pack<double> lanes = Pack<double>::load(x + n - W);  // the last ones, some of which come again
+        for (std::size_t i = 0; i + W < n; i += W) lanes = f(Pack<double>::load(x + i), lanes);
+        lanes.store(lane);
+        x = lane;
+        n = W;
+    }
+#endif
+    double one = x[0];
+    for (std::size_t i = 1; i < n; ++i) one = f(x[i], one);
+    return one;
+}
+inline double greatest(const double* x, std::size_t n) {
+    return folded(x, n, [](const auto& a, const auto& b) POCKETKERNEL_FLAT { return larger(a, b); });
+}
+inline double least(const double* x, std::size_t n) {
+    return folded(x, n, [](const auto& a, const auto& b) POCKETKERNEL_FLAT { return smaller(a, b); });
+}
+
+// exp(x - most) of n numbers that are at most so large, in packs where there are registers.
+inline void exponentials(const double* x, double most, double* out, std::size_t n) {
+#if POCKETKERNEL_REGISTER_BYTES > 0
+    constexpr std::size_t W = lanes_of<double>;
+    const Pack<double> less(most);
+    const auto pack = [&](const double* from, double* to) { exponential(Pack<double>::load(from) - less).store(to); };
+    if (n >= W) {
+        for (std::size_t i = 0; i + W < n; i += W) pack(x + i, out + i);
+        return pack(x + n - W, out + n - W);  // the last ones, some of which come again
+    }
+    double in[W], some[W];
+    for (std::size_t i = 0; i < W; ++i) in[i] = i < n ? x[i] : most;
+    pack(in, some);
+    std::memcpy(out, some, n * sizeof(double));
+#else
+    for (std::size_t i = 0; i < n; ++i) out[i] = exponential(x[i] - most);
+#endif
+}
+
 // 1 - exp(-m) for m >= 0, with full relative accuracy when m is small; at most 1.
 template <class V>
 POCKETKERNEL_INLINE V exponential_complement(const V& m) {

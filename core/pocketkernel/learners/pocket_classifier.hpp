@@ -368,18 +368,16 @@ class PocketClassifier : public Learner<T> {
 
     // Leaves s_ir in work.values[iR + r], and z' in the place of z; answers what the ring has found.
     Found evaluate(const Query<T>& z, Workspace<T>& work, bool to_learn) const {
-        const auto clipped = [](double s) { return larger(-most, smaller(most, s)); };
         Found found{};
         if (has_block()) {
             ring_.round(z.dense, rounded(work));
             found = ring_.find(rounded(work));
             double* s = work.values + (1 + widths_) * R_;
-            for (std::size_t r = 0; r < R_; ++r) s[r] = clipped(ring_.score(found, r));
+            ring_.scores(found, s);
             ferns_.evaluate(ferns_at(), raw(work), s + R_, to_learn ? leaves_ : nullptr);
-            for (std::size_t r = 0; r < R_; ++r) s[R_ + r] = clipped(s[R_ + r]);
         }
-        for (std::size_t r = 0; has_lags() && r < R_; ++r) work.values[(K_ - 1) * R_ + r] = clipped(lags_.score(r));
-        for (std::size_t r = 0; r < R_; ++r) work.values[r] = clipped(linear_score(z, r));
+        if (has_lags()) lags_.scores(work.values + (K_ - 1) * R_);
+        for (std::size_t r = 0; r < R_; ++r) work.values[r] = linear_score(z, r);
         for (std::size_t n = R_; n < (1 + widths_) * R_; ++n) work.values[n] = 0.0;
         if (widths_ > 0) {
             if (!lists(z)) relevance_.apply(z.dense, work.query.row());
@@ -397,7 +395,7 @@ class PocketClassifier : public Learner<T> {
                 for (std::size_t n = 0; n < 2 * R_; ++n) work.values[i * R_ + n] += sum(work.partial[n]);
             }
         }
-        for (std::size_t n = R_; n < (1 + widths_) * R_; ++n) work.values[n] = clipped(work.values[n]);
+        for (std::size_t n = 0; n < K_ * R_; ++n) work.values[n] = larger(-most, smaller(most, work.values[n]));
         return found;
     }
     double linear_score(const Query<T>& z, std::size_t r) const {
@@ -448,17 +446,19 @@ class PocketClassifier : public Learner<T> {
 
     // ---- lessons ----------------------------------------------------------------------------------------------------
 
-    // The loss of R scores, and its slopes.
-    double lesson(const double* scores, std::size_t y, double* slopes) const {
+    // The loss of R scores, and its slopes unless they are not wanted; then there is something in their place.
+    double lesson(const double* scores, std::size_t y, double* slopes, bool wanted = true) const {
         if (R_ == 1) {
             const LossPoint point = Logistic::at(scores[0], y == 1 ? 1.0 : -1.0);
             slopes[0] = point.derivative;
             return point.value;
         }
-        double most_score = scores[0], total = 0.0;
-        for (std::size_t r = 1; r < R_; ++r) most_score = larger(scores[r], most_score);
-        for (std::size_t r = 0; r < R_; ++r) total += slopes[r] = exponential(scores[r] - most_score);
-        for (std::size_t r = 0; r < R_; ++r) slopes[r] = slopes[r] / total - (r == y ? 1.0 : 0.0);
+        const double most_score = greatest(scores, R_);
+        exponentials(scores, most_score, slopes, R_);
+        double total = 0.0;
+        for (std::size_t r = 0; r < R_; ++r) total += slopes[r];
+        for (std::size_t r = 0; wanted && r < R_; ++r) slopes[r] /= total;
+        slopes[y] -= 1.0;
         return logarithm(total) + (most_score - scores[y]);
     }
 
@@ -470,7 +470,7 @@ class PocketClassifier : public Learner<T> {
         for (std::size_t i = 0; i < K_; ++i) {
             const double* s = scores_of(i);
             double* g = slopes_of(i);
-            const double own = lesson(s, y, g);
+            const double own = lesson(s, y, g, false);
             ledger().charge(i, weight * own);
             approach(experts_[i].loss, own, recent);
             for (std::size_t r = 0; r < R_; ++r)
@@ -613,7 +613,7 @@ class PocketClassifier : public Learner<T> {
             }
         }
         for (std::size_t r = 0; r < R_; ++r) blend()[r] = 0.5 * f()[r];
-        const double relief = times * (loss - lesson(blend(), y, slope()));
+        const double relief = times * (loss - lesson(blend(), y, slope(), false));
         course_->surprise = larger(course_->surprise + smaller(relief, 1.0), 0.0);
         if (course_->surprise > 12.0) {
             course_->surprise = 0.0;
@@ -753,7 +753,7 @@ class PocketClassifier : public Learner<T> {
                 blend()[r] = f()[r];
                 for (std::size_t i = from; i < to; ++i) blend()[r] -= mixture_.weight(i) * scores_of(i)[r];
             }
-            approach(worth, lesson(blend(), y, spare()) - loss, larger(1.0, 0.25 * recent));
+            approach(worth, lesson(blend(), y, spare(), false) - loss, larger(1.0, 0.25 * recent));
         };
         without(1, 1 + widths_, b.worth_of_waves);
         without(1 + widths_, 2 + widths_, b.worth_of_ring);
