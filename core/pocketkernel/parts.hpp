@@ -65,8 +65,8 @@ struct FixedSize {
     constexpr operator std::size_t() const { return N; }
 };
 // The type of a size that is N, or any if N is 0.
-template <std::size_t N>
-using Known = std::conditional_t<N == 0, std::size_t, FixedSize<N>>;
+template <std::size_t N, class Any = std::size_t>
+using Known = std::conditional_t<N == 0, Any, FixedSize<N>>;
 
 }  // namespace pocketkernel
 
