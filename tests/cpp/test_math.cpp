@@ -22,7 +22,7 @@ void same_as_number(F&& f) {
 // Of many numbers at once: each as if it were alone.
 void many_as_one_by_one() {
     for (std::size_t n = 1; n <= 40; ++n) {
-        double x[40], out[41], most = -9.0, lowest = 9.0;
+        double x[40] = {}, out[41], most = -9.0, lowest = 9.0;
         for (std::size_t i = 0; i < n; ++i) {
             x[i] = 8.0 * std::sin(static_cast<double>(7 * i + n * n));
             most = x[i] > most ? x[i] : most;

@@ -384,7 +384,7 @@ class PocketClassifier : public Learner<T> {
         for (std::size_t n = R_; n < (1 + widths_) * R_; ++n) work.values[n] = 0.0;
         if (widths_ > 0) {
             if (!lists(z)) relevance_.apply(z.dense, work.query.row());
-            for (std::size_t n = 0; n < z.nonzeros; ++n)
+            for (std::size_t n = 0; parts::sparse_rows && n < z.nonzeros; ++n)
                 work.query.values()[n] *= relevance_.factors()[work.query.columns()[n]];
             if (R_ == 1) {
                 for (std::size_t i = 1; i <= widths_; ++i) work.partial[i] = Pack<T>(T(0));
@@ -576,17 +576,18 @@ class PocketClassifier : public Learner<T> {
         T* row = work_.query.row();
         T* values = work_.query.values();
         T slopes[at_once];
-        for (std::size_t k = 0, n = 1; !z.sparse && k < d; k += n) {
+        const bool sparse = parts::sparse_rows && z.sparse;
+        for (std::size_t k = 0, n = 1; !sparse && k < d; k += n) {
             n = k + at_once <= d ? at_once : 1;
             n == 1 ? pool_.template slopes<1>(k, slopes) : pool_.template slopes<at_once>(k, slopes);
             for (std::size_t l = 0; l < n; ++l) row[k + l] *= counted * slopes[l];
         }
-        for (std::size_t n = 0; n < z.nonzeros; ++n) {
+        for (std::size_t n = 0; sparse && n < z.nonzeros; ++n) {
             const auto k = static_cast<std::size_t>(z.columns[n]);
             pool_.template slopes<1>(k, slopes);
             values[n] = (zero_at(k) + values[n]) * (counted * slopes[0]);
         }
-        if (z.sparse) return relevance_.step(z.columns, values, z.nonzeros);
+        if (sparse) return relevance_.step(z.columns, values, z.nonzeros);
         relevance_.step(row);
         if (config_.features < sparse_from) relevance_.refresh();
     }
