@@ -52,6 +52,14 @@ class AdditiveTables {
                 of(k, r)[i] = static_cast<T>(static_cast<double>(of(k, r)[i]) * factor);
     }
 
+    // The sum of the squared values at the knots.
+    double norm2() const {
+        double total = 0.0;
+        for (std::size_t n = 0; n < columns_ * functions_ * knots; ++n)
+            total += static_cast<double>(values_[n]) * static_cast<double>(values_[n]);
+        return total;
+    }
+
     bool valid() const {
         bool good = true;
         for (std::size_t n = 0; n < columns_ * functions_ * knots; ++n)
