@@ -3,7 +3,7 @@
 //   q_k    128 + 16 z_k, rounded, from 1 to 255
 //   v_k    127 e^rho_k over the largest of them, in whole numbers: how much column k counts
 //   D_j    the distance of row j, exact in 32 bits: sum_k v_k |q_k - q_jk|; or, if that finds better neighbours,
-//          sum_k h_k^2, where h_k is v_k |q_k - q_jk| / 128, rounded
+//          sum_k h_k^2, where h_k is v_k |q_k - q_jk| / 128, rounded, at most 127
 //   x_mr   1 if the label of neighbour m is r; of two classes 1 or -1. Neighbours are the 3 nearest of the last 64th
 //          (at most 256 rows: drift does not wait for a large ring), of the last 8th, and of all rows (at least 16, in
 //          whole pages): small windows follow drift, all of it serves a stream at rest
@@ -29,11 +29,10 @@ class LabelRing {
 
         // Of the nearest row of a window.
         std::int32_t first(std::size_t window) const { return label[window * nearest]; }
-        // How many of the nearest of all rows have this label.
+        // How many of the nearest rows of the middle window have this label.
         std::uint64_t right(std::size_t y) const {
             std::uint64_t count = 0;
-            for (std::size_t m = neighbours - nearest; m < neighbours; ++m)
-                count += label[m] == static_cast<std::int32_t>(y);
+            for (std::size_t m = nearest; m < 2 * nearest; ++m) count += label[m] == static_cast<std::int32_t>(y);
             return count;
         }
     };
@@ -86,15 +85,15 @@ class LabelRing {
         }
     }
 
-    Found find(const std::uint8_t* q) const { return find(q, state_->squared != 0); }
+    Found find(const std::uint8_t* q) const { return find(q, state_->squared != 0, windows); }
 
-    // Tries the other distance on a row that was found by the present one, and changes to it once it has found 10 more
-    // neighbours of the right label since it last was behind. Squares single out large differences, which suits round
+    // Tries the other distance, in the middle window, and changes to it once it has found more than 10 more neighbours
+    // of the right label there since it last was behind. Squares single out large differences, which suits round
     // clusters; sums forgive a column that is off.
     void try_other_distance(const Found& found, const std::uint8_t* q, std::size_t y) {
-        constexpr std::size_t most_columns = 65536;  // whose squares fit into 32 bits
+        constexpr std::size_t most_columns = 250000;  // whose squares fit into 32 bits
         if (columns_ > most_columns) return;
-        const std::uint64_t lead = state_->lead + find(q, state_->squared == 0).right(y), own = found.right(y);
+        const std::uint64_t lead = state_->lead + find(q, state_->squared == 0, 2).right(y), own = found.right(y);
         state_->lead = lead > own ? lead - own : 0;
         if (state_->lead <= enough_lead) return;
         state_->lead = 0;
@@ -208,7 +207,8 @@ class LabelRing {
         }
     };
 
-    Found find(const std::uint8_t* q, bool squared) const {
+    // In the first `wanted` windows.
+    Found find(const std::uint8_t* q, bool squared, std::size_t wanted) const {
         const std::size_t there = rows();
         const std::size_t limits[] = {larger(smaller(capacity() / 64, std::size_t(256)), page),
                                       larger(capacity() / 8, page)};
@@ -219,7 +219,7 @@ class LabelRing {
         List list;
         Found found;
         std::size_t window = 0;
-        for (std::size_t n = 0; n < last; n += at_once) {
+        for (std::size_t n = 0; n < last && window < wanted; n += at_once) {
             const unsigned char* pages[at_once];
             for (std::size_t i = 0; i < at_once; ++i) pages[i] = page_at(at(smaller(n + i, last - 1)));
             std::uint32_t away[at_once * page];
@@ -244,7 +244,8 @@ class LabelRing {
         Distances sums;
         for (std::size_t k = 0; k < columns_;) {
             const std::size_t end = smaller(k + between_tests, columns_);
-            for (; squared && k < end; ++k) sums.add_square(pages, k, q, column_weights_);
+            for (; squared && k + 3 < end; k += 4) sums.template add_squares<4>(pages, k, q, column_weights_);
+            for (; squared && k < end; ++k) sums.template add_squares<1>(pages, k, q, column_weights_);
             for (; k + 1 < end; k += 2) sums.template add<2>(pages, k, q, column_weights_);
             if (k < end) sums.template add<1>(pages, k++, q, column_weights_);
             if (!sums.any_below(limit)) return false;
@@ -254,7 +255,8 @@ class LabelRing {
     }
 
 #if POCKETKERNEL_REGISTER_BYTES > 0
-    // In registers, each of which has one of four rows that follow each other. Two products fit into 16 bits.
+    // In registers, each of which has one of four rows that follow each other. Two products fit into 16 bits, and four
+    // squares.
     static constexpr std::size_t at_once = POCKETKERNEL_REGISTER_BYTES / page;
     struct Distances {
         typedef std::uint8_t Bytes __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
@@ -269,18 +271,25 @@ class LabelRing {
                                      const std::uint8_t* weights) {
             Shorts even{}, odd{};
             for (std::size_t n = k; n < k + N; ++n) {
-                const Shorts gaps = gaps_of(pages, n, q), weight = Shorts{} + weights[n];
+                const auto gaps = reinterpret_cast<Shorts>(gaps_of(pages, n, q));
+                const Shorts weight = Shorts{} + weights[n];
                 even += (gaps & std::uint16_t(255)) * weight;
                 odd += (gaps >> 8) * weight;
             }
             add(even, odd);
         }
-        POCKETKERNEL_INLINE void add_square(const unsigned char* const* pages, std::size_t k, const std::uint8_t* q,
-                                            const std::uint8_t* weights) {
-            const Shorts gaps = gaps_of(pages, k, q), weight = Shorts{} + weights[k];
-            const Shorts even = ((gaps & std::uint16_t(255)) * weight + std::uint16_t(64)) >> 7,
-                         odd = ((gaps >> 8) * weight + std::uint16_t(64)) >> 7;
-            add(even * even, odd * odd);
+        template <std::size_t N>
+        POCKETKERNEL_INLINE void add_squares(const unsigned char* const* pages, std::size_t k, const std::uint8_t* q,
+                                             const std::uint8_t* weights) {
+            Shorts even{}, odd{};
+            for (std::size_t n = k; n < k + N; ++n) {
+                const auto gaps = reinterpret_cast<Shorts>(gaps_of(pages, n, q));
+                const Shorts weight = Shorts{} + weights[n];
+                const Shorts one = weighed(gaps & std::uint16_t(255), weight), other = weighed(gaps >> 8, weight);
+                even += one * one;
+                odd += other * other;
+            }
+            add(even, odd);
         }
         POCKETKERNEL_INLINE bool any_below(std::uint32_t limit) const {
             const auto least_of = [](Words a, Words b) POCKETKERNEL_FLAT { return a < b ? a : b; };
@@ -296,10 +305,14 @@ class LabelRing {
         }
 
       private:
-        static POCKETKERNEL_INLINE Shorts gaps_of(const unsigned char* const* pages, std::size_t k,
-                                                  const std::uint8_t* q) {
+        static POCKETKERNEL_INLINE Bytes gaps_of(const unsigned char* const* pages, std::size_t k,
+                                                 const std::uint8_t* q) {
             const Bytes rows = load(pages, k * page), same = Bytes{} + q[k];
-            return reinterpret_cast<Shorts>((rows > same ? rows : same) - (rows < same ? rows : same));
+            return (rows > same ? rows : same) - (rows < same ? rows : same);
+        }
+        static POCKETKERNEL_INLINE Shorts weighed(Shorts gaps, Shorts weight) {
+            const Shorts h = (gaps * weight + std::uint16_t(64)) >> 7, most = Shorts{} + std::uint16_t(127);
+            return h < most ? h : most;
         }
         POCKETKERNEL_INLINE void add(Shorts even, Shorts odd) {
             sums[0] += reinterpret_cast<Words>(even) & 0xffffu;
@@ -332,13 +345,15 @@ class LabelRing {
                     sums[l] += static_cast<std::uint32_t>((gap < 0 ? -gap : gap) * weights[n]);
                 }
         }
-        void add_square(const unsigned char* const* pages, std::size_t k, const std::uint8_t* q,
-                        const std::uint8_t* weights) {
-            for (std::size_t l = 0; l < page; ++l) {
-                const int gap = pages[0][k * page + l] - q[k];
-                const auto h = static_cast<std::uint32_t>((gap < 0 ? -gap : gap) * weights[k] + 64) >> 7;
-                sums[l] += h * h;
-            }
+        template <std::size_t N>
+        void add_squares(const unsigned char* const* pages, std::size_t k, const std::uint8_t* q,
+                         const std::uint8_t* weights) {
+            for (std::size_t n = k; n < k + N; ++n)
+                for (std::size_t l = 0; l < page; ++l) {
+                    const int gap = pages[0][n * page + l] - q[n];
+                    const int h = smaller(((gap < 0 ? -gap : gap) * weights[n] + 64) >> 7, 127);
+                    sums[l] += static_cast<std::uint32_t>(h * h);
+                }
         }
         bool any_below(std::uint32_t limit) const {
             bool any = false;

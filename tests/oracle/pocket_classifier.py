@@ -164,7 +164,7 @@ class PocketClassifier:
         for rows in (max(min(capacity // 64, 256), 16), max(capacity // 8, 16), capacity):
             places = np.concatenate([np.zeros(0, int), *order[: -(-rows // 16)]])
             gaps = np.abs(self.ring_row[places] - self.q) * self.column_weights
-            away = np.sum(((gaps + 64) // 128) ** 2 if squared else gaps, axis=1)
+            away = np.sum(np.minimum((gaps + 64) // 128, 127) ** 2 if squared else gaps, axis=1)
             nearest = self.row_labels[places[np.argsort(away, kind="stable")[:3]]]
             found += [*nearest, *[-1] * (3 - len(nearest))]
         return np.array(found)
@@ -299,9 +299,9 @@ class PocketClassifier:
                 b.worth[g] += (without - loss - b.worth[g]) / max(1, recent / 4)
 
     def try_other_distance(self, z, y):
-        """Count how many of the three nearest of all rows have the label of this one."""
+        """Count how many of the three nearest rows of the middle window have the label of this one."""
         other = self.neighbours(z, not self.squared)
-        self.lead = max(0, self.lead + np.sum(other[6:] == y) - np.sum(self.found[6:] == y))
+        self.lead = max(0, self.lead + np.sum(other[3:6] == y) - np.sum(self.found[3:6] == y))
         if self.lead > 10:
             self.squared, self.lead, self.changes = not self.squared, 0, self.changes + 1
 
