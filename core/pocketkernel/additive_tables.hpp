@@ -20,7 +20,10 @@ class AdditiveTables {
 
     AdditiveTables() = default;
     AdditiveTables(Arena& arena, std::size_t columns, std::size_t functions)
-        : columns_(columns), functions_(functions), values_(arena.take<T>(columns, functions, knots)) {}
+        : AdditiveTables(columns, functions, arena.take<T>(columns, functions, knots)) {}
+    // On memory that was taken for such ones before.
+    AdditiveTables(std::size_t columns, std::size_t functions, T* values)
+        : columns_(columns), functions_(functions), values_(values) {}
 
     // f_r(z) for all functions r.
     void evaluate(const T* z, double* f) const {

@@ -71,7 +71,7 @@ class PocketClassifier : public Learner<T> {
         scale_ = ColumnScale<T>(arena, c.features, may_be_sparse, course_ ? &course_->pace : nullptr);
         if (widths_ > 0) relevance_ = ColumnRelevance<T>(arena, c.features, {1.0, 0.9999, 0.0001});
         linear_ = Coefficients<T>(arena, R_ + 1, c.features);
-        if (has_additive(c)) additive_ = AdditiveTables<T>(arena, c.features, R_);
+        if (has_additive(c)) knots_ = arena.take<T>(c.features, R_, AdditiveTables<T>::knots);
         if (has_block())
             lay_out_block(arena, may_be_sparse);
         else
@@ -79,11 +79,11 @@ class PocketClassifier : public Learner<T> {
         this->end_of_state(arena, widths_ == 0 ? 0 : R_ == 1 ? 1 + widths_ : 2 * R_);
         if (has_block()) {
             scale_.plan(arena);
-            leaves_ = arena.take<std::uint8_t>(block_bytes() / Ferns<T>::bytes(R_));
         } else {
             pool_.plan(arena);
         }
-        scratch_ = arena.take<double>((K_ + 4) * R_ + K_ + NewtonMixture::doubles(K_));
+        const std::size_t leaves = has_block() ? block_bytes() / Ferns<T>::bytes(R_) : 0;
+        scratch_ = arena.take<double>(numbers_in_scratch() + (leaves + sizeof(double) - 1) / sizeof(double));
     }
 
     void reset() {
@@ -244,7 +244,7 @@ class PocketClassifier : public Learner<T> {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         bool good = this->common_valid() && mixture_.valid() && ledger().valid() &&
                     scale_.valid(common_->tally.rounds) && relevance_.valid() && (!has_lags() || lags_.valid()) &&
-                    additive_.valid() && course_->events.valid(common_->tally.rounds) &&
+                    (!has_additive(config_) || additive().valid()) && course_->events.valid(common_->tally.rounds) &&
                     (!has_block() || block_valid()) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
@@ -356,13 +356,17 @@ class PocketClassifier : public Learner<T> {
     }
 
     // Scratch: slopes of all experts; scores of the mixture, its slopes, and two more such rows; one number for each
-    // expert and, behind it, room for the mixture's.
+    // expert and, behind it, room for the mixture's; then leaves.
     double* slopes_of(std::size_t i) { return scratch_ + i * R_; }
     double* f() { return scratch_ + K_ * R_; }
     double* slope() { return f() + R_; }
     double* blend() { return slope() + R_; }
     double* spare() { return blend() + R_; }
     double* u() { return spare() + R_; }
+    std::size_t numbers_in_scratch() const { return (K_ + 4) * R_ + K_ + NewtonMixture::doubles(K_); }
+    // Of the ferns, that this row falls into.
+    std::uint8_t* leaves() const { return reinterpret_cast<std::uint8_t*>(scratch_ + numbers_in_scratch()); }
+    AdditiveTables<T> additive() const { return {config_.features, R_, knots_}; }
 
     // Where most rows are sparse the linear expert sees z less the z of a row of zeros, which is 0 in every column
     // where x is: its steps, the scale of rows and the relevance then cost as much as a row has values that are not 0.
@@ -389,13 +393,13 @@ class PocketClassifier : public Learner<T> {
             found = ring_.find(rounded(work));
             double* s = work.values + (1 + widths_) * R_;
             for (std::size_t r = 0; r < R_; ++r) s[r] = clipped(ring_.score(found, r));
-            ferns_.evaluate(ferns_at(), raw(work), s + R_, to_learn ? leaves_ : nullptr);
+            ferns_.evaluate(ferns_at(), raw(work), s + R_, to_learn ? leaves() : nullptr);
             for (std::size_t r = 0; r < R_; ++r) s[R_ + r] = clipped(s[R_ + r]);
         }
         if (has_additive(config_)) {
             std::memcpy(unweighed(work), z.dense, config_.features * sizeof(T));
             double* s = work.values + (K_ - 1 - has_lags()) * R_;
-            additive_.evaluate(z.dense, s);
+            additive().evaluate(z.dense, s);
             for (std::size_t r = 0; r < R_; ++r) s[r] = clipped(s[r]);
         }
         for (std::size_t r = 0; has_lags() && r < R_; ++r) work.values[(K_ - 1) * R_ + r] = clipped(lags_.score(r));
@@ -509,8 +513,8 @@ class PocketClassifier : public Learner<T> {
                                                   : step_of_waves(frequencies(i))) /
                                 std::sqrt(whole);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= step;
-            if (is_ferns(i)) ferns_.step(ferns_at(), leaves_, g);
-            if (is_additive(i)) additive_.step(unweighed(work_), g);
+            if (is_ferns(i)) ferns_.step(ferns_at(), leaves(), g);
+            if (is_additive(i)) additive().step(unweighed(work_), g);
         }
         if (weigh)
             pool_.step(
@@ -882,7 +886,7 @@ class PocketClassifier : public Learner<T> {
     double norm2(std::size_t i) const {
         if (is_ring(i)) return ring_.norm2();
         if (is_ferns(i)) return ferns_.norm2(ferns_at());
-        if (is_additive(i)) return additive_.norm2();
+        if (is_additive(i)) return additive().norm2();
         if (is_lags(i)) return lags_.norm2();
         if (i > 0) return pool_.norm2(i);
         double total = 0.0;
@@ -905,12 +909,11 @@ class PocketClassifier : public Learner<T> {
     ColumnScale<T> scale_;
     ColumnRelevance<T> relevance_;
     Coefficients<T> linear_;  // row r: function r; row R: sums of squares
-    AdditiveTables<T> additive_;
+    T* knots_ = nullptr;      // of the functions of columns
     FeaturePool<T> pool_;
     Block* block_ = nullptr;  // that pool, ferns and ring share; without those two the pool has its own memory
     Ferns<T> ferns_;
     LabelRing<T> ring_;
-    std::uint8_t* leaves_ = nullptr;  // of the ferns, that this row falls into
     double* scratch_ = nullptr;
 };
 
