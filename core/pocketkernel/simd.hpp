@@ -344,6 +344,12 @@ POCKETKERNEL_INLINE Pack<T> from_bytes(const std::int8_t* from) {
     return p;
 }
 
+// total += a b. Register by register: as an expression of packs, GCC copies them through memory.
+template <class E>
+POCKETKERNEL_INLINE void add_product(Pack<E>& total, const Pack<E>& a, const Pack<E>& b) {
+    for (std::size_t i = 0; i < Pack<E>::registers; ++i) total.r[i] = total.r[i] + a.r[i] * b.r[i];
+}
+
 // total += x times a pack of small integers.
 template <class T>
 POCKETKERNEL_INLINE void add_product(Pack<T>& total, const std::int8_t* small, T x) {

@@ -148,9 +148,8 @@ class Learner {
     // Tells the learner that the next row does not follow the last one, so that the last labels say nothing about it.
     void forget_lags() {}
 
-    // Forgets single rows that it keeps to compare others with; what was learned from them stays. Before rows are
-    // learned again.
-    void forget_rows() {}
+    // Says whether the next rows were learned before, as in the later passes of a fit. Not part of the state.
+    void repeat(bool) {}
 
   protected:
     struct Draws {
@@ -243,11 +242,8 @@ class Learner {
             bank_.evaluate(metrics, [&](std::size_t i, const auto& k) {
                 for (std::size_t c = 0; c < C; ++c) {
                     Pack<T> partial = work.partial[i * C + c];
-                    for (std::size_t g = 0; g < G; ++g) {
-                        const Pack<T> coefficients = a.pack(shared ? c : i * C + c, tile + g), kernel = k(g);
-                        lanewise([](auto& sum, const auto& x, const auto& y) POCKETKERNEL_FLAT { sum = sum + x * y; },
-                                 partial, coefficients, kernel);
-                    }
+                    for (std::size_t g = 0; g < G; ++g)
+                        add_product(partial, a.pack(shared ? c : i * C + c, tile + g), k(g));
                     work.partial[i * C + c] = partial;
                 }
             });
