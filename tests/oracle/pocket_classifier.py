@@ -1,8 +1,8 @@
 """PocketClassifier: a linear model, random features of several widths, ring, ferns, functions of columns, lags; mixed.
 
 K experts of R functions each; expert 0 is linear, then come the widths, then ring and ferns if there is a block for
-them to share, then a sum of functions of single columns, then the last labels. Frequencies change hands in tiles of `lanes`. Classes are 0 .. C - 1; of two,
-R = 1.
+them to share, then a sum of functions of single columns, then the last labels. Frequencies change hands in tiles of
+`lanes`. Classes are 0 .. C - 1; of two, R = 1.
 """
 
 import math

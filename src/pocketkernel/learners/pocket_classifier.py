@@ -35,13 +35,13 @@ EVENTS = ("classes exchanged", "confidence lost", "column changed")
 class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
-    Scales every column using the rows seen so far; trains several experts in parallel: a linear model, random
-    features of six kernel widths, the nearest of the last rows, small tables over thresholds of columns (ferns),
-    a sum of functions of single columns, and the last labels; mixes their scores by Newton steps; and gives more memory to the experts that predict well.
-    It detects changes of the stream and then learns faster; when a column changes its units or its level, its scale
-    is estimated again. NaN (null in a data frame) is a missing value: it counts as the typical value of its column,
-    and ferns learn what it says. Supports two or more classes. Row weights are relative: a row counts in proportion
-    to its weight divided by the geometric mean of about the last 4,096 weights, at most 16 times.
+    Scales every column using the rows seen so far; trains several experts in parallel: a linear model, random features
+    of six kernel widths, the nearest of the last rows, small tables over thresholds of columns (ferns), a sum of
+    functions of single columns, and the last labels; mixes their scores by Newton steps; and gives more memory to the
+    experts that predict well. It detects changes of the stream and then learns faster; when a column changes its units
+    or its level, its scale is estimated again. NaN (null in a data frame) is a missing value: it counts as the typical
+    value of its column, and ferns learn what it says. Supports two or more classes. Row weights are relative: a row
+    counts in proportion to its weight divided by the geometric mean of about the last 4,096 weights, at most 16 times.
     ``docs/pocket_classifier.md`` explains the design and its guarantees.
 
     Parameters
@@ -83,12 +83,14 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         Frequencies that would fit into the memory if other experts had none of it.
     kernel_weights_ : array
         How much each expert counts in the mixture: the linear one first, then the widths, then ring and ferns (for more
-        than two classes, or if there are fewer than 64 columns and about 60 KiB of memory), then the last labels (if
-        `lag`). `shares_` has the same numbers by name.
+        than two classes, or if there are fewer than 64 columns and about 60 KiB of memory), then the functions of single
+        columns (if there are fewer than 64 and they take at most a 16th of the frequencies' memory), then the last
+        labels (if `lag`). `shares_` has the same numbers by name.
     column_relevance_ : array
         How much each column counts in the kernels' distances, 1 in the (geometric) mean: an explanation.
     events_, shares_, memory_shares_, frequencies_, diagnostics_, nbytes
-        See the properties. ``diagnostics_.stored`` has the frequencies of each width, rows of the ring, and ferns.
+        See the properties. ``diagnostics_.stored`` has the frequencies of each width, rows of the ring, ferns,
+        and columns that have a function.
 
     Examples
     --------
