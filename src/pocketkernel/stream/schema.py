@@ -103,7 +103,7 @@ def plan(
     used = [guess for guess in kept if guess.role not in LEFT_OUT]
     if not used:
         if not sample.rows:
-            raise ValueError("the table has no rows.")
+            raise ValueError("the table has column names, but no rows.")
         why = "; ".join(f"{guess.name}: {WHY[guess.role]}, {guess.note}" for guess in kept[:10])
         why = f" ({why})" if why else ""
         raise ValueError(f"no column is left to learn from{why}: use categorical=NAME or numeric=NAME.")
@@ -113,6 +113,8 @@ def plan(
     features = {guess.name: _feature(guess, sample.whole, most, hash_width, flags) for guess in used}
     looks = None if target is None else guesses[target]
     is_number = looks is None or looks.role in ("number", "decimal") or (looks.name in sample.numbers)
+    if looks is not None and looks.levels and looks.levels.keys() <= {"true", "false"}:
+        is_number = False  # of JSON and Parquet: answers are true and false as in the file, not 1 and 0
     decimal = looks.style if looks is not None and looks.role == "decimal" and is_number else ""
     known, is_number = labels_of(classes, is_number)
     made = Encoding(
@@ -197,7 +199,7 @@ def _encoded(feature: Feature, guess: Guess) -> str:
     if feature.kind == "date":
         return f"{', '.join(feature.parts)} ({feature.style})"
     if feature.kind == "decimal":
-        return "as it is" + (", decimal comma" if feature.style == "," else ", without signs")
+        return "as it is" + (", decimal comma" if feature.style == "," else ", without currency or thousands signs")
     return "as it is" if feature.kind == "number" else "0 or 1"
 
 
