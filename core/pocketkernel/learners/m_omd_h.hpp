@@ -17,9 +17,12 @@ class MOMDH : public OptimisticDescent<T, false> {
 
     template <class U>
     double learn(const Row<U>& row, double y, double weight = 1.0) {
+        return learn(work_.query.read(row), y, weight);
+    }
+    double learn(const Query<T>& x, double y, double weight) {
         return this->round(
-            row, y, weight, [&](Rng& rng) { return will_remove(y, weight, rng); },
-            [&](const Query<T>& x) {
+            x, y, weight, [&](Rng& rng) { return will_remove(y, weight, rng); },
+            [&] {
                 for (std::size_t i = 0; i < K_; ++i)
                     if (y * this->optimistic_[i] < 1.0) learn_kernel(i, x, weight * y);
             });

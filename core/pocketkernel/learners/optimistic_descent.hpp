@@ -126,19 +126,18 @@ class OptimisticDescent : public Learner<T> {
     Buffer<T>& S(std::size_t i) { return S_[Shared ? 0 : i]; }
     const Buffer<T>& S(std::size_t i) const { return S_[Shared ? 0 : i]; }
 
-    // A round: what is common, and in the middle teach(x), which moves the kernels with y f_i(x) < 1. will_remove(rng)
+    // A round: what is common, and in the middle teach(), which moves the kernels with y f_i(x) < 1. will_remove(rng)
     // makes the same decisions, with a copy of the random numbers, and answers whether it will empty a part of a
     // buffer.
-    template <class U, class WillRemove, class Teach>
-    double round(const Row<U>& row, double y, double weight, WillRemove&& will_remove, Teach&& teach) {
-        const Query<T> x = work_.query.read(row);
+    template <class WillRemove, class Teach>
+    double round(const Query<T>& x, double y, double weight, WillRemove&& will_remove, Teach&& teach) {
         evaluate(x, work_, &k0_, nearest_);
         const double score = mix(work_);
         if (weight == 0.0) return score;
         for (std::size_t i = 0; i < K_; ++i) optimistic_[i] = optimistic(work_, i);
         if (Watch::present && will_take_long(will_remove)) this->begin_long_row();
         this->record(this->is_mistake(score, y), weight * Hinge::at(score, y).value);
-        teach(x);
+        teach();
         hedge_.update(optimistic_, [&](const Pack<double>& f) {
             return Pack<double>(weight) * larger(Pack<double>(1.0) - Pack<double>(y) * f, Pack<double>(0.0));
         });

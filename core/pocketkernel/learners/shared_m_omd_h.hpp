@@ -23,9 +23,12 @@ class SharedMOMDH : public OptimisticDescent<T, true> {
 
     template <class U>
     double learn(const Row<U>& row, double y, double weight = 1.0) {
+        return learn(work_.query.read(row), y, weight);
+    }
+    double learn(const Query<T>& x, double y, double weight) {
         return this->round(
-            row, y, weight, [&](Rng& rng) { return will_remove(y, weight, rng); },
-            [&](const Query<T>& x) { learn_kernels(x, y, weight * y); });
+            x, y, weight, [&](Rng& rng) { return will_remove(y, weight, rng); },
+            [&] { learn_kernels(x, y, weight * y); });
     }
 
     // Of every kernel: the sum over rounds of C_i D_i / 2 if it was in W, or 2 D_i if it stepped at a stored example.
