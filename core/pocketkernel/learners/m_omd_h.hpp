@@ -9,11 +9,11 @@
 POCKETKERNEL_BEGIN
 
 template <class T>
-class MOMDH : public OptimisticDescent<T, false> {
+class MOMDH : public OptimisticDescent<T> {
   public:
     static constexpr const char* name = "m_omd_h";
 
-    MOMDH(const Config& c, Arena& arena) : OptimisticDescent<T, false>(c, arena) {}
+    MOMDH(const Config& c, Arena& arena) : OptimisticDescent<T>(c, arena, false) {}
 
     template <class U>
     double learn(const Row<U>& row, double y, double weight = 1.0) {
@@ -33,11 +33,11 @@ class MOMDH : public OptimisticDescent<T, false> {
     using Learner<T>::common_;
     using Learner<T>::config_;
     using Learner<T>::work_;
-    using OptimisticDescent<T, false>::a_;
-    using OptimisticDescent<T, false>::lambda_;
-    using OptimisticDescent<T, false>::nowhere;
-    using OptimisticDescent<T, false>::own_;
-    using OptimisticDescent<T, false>::S_;
+    using OptimisticDescent<T>::a_;
+    using OptimisticDescent<T>::lambda_;
+    using OptimisticDescent<T>::nowhere;
+    using OptimisticDescent<T>::own_;
+    using OptimisticDescent<T>::S_;
 
     bool will_remove(double y, double weight, Rng& rng) const {
         const std::size_t most = config_.budget - (config_.removal == Removal::eager);

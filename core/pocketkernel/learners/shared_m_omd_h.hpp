@@ -15,11 +15,11 @@
 POCKETKERNEL_BEGIN
 
 template <class T>
-class SharedMOMDH : public OptimisticDescent<T, true> {
+class SharedMOMDH : public OptimisticDescent<T> {
   public:
     static constexpr const char* name = "shared_m_omd_h";
 
-    SharedMOMDH(const Config& c, Arena& arena) : OptimisticDescent<T, true>(c, arena) {}
+    SharedMOMDH(const Config& c, Arena& arena) : OptimisticDescent<T>(c, arena, true) {}
 
     template <class U>
     double learn(const Row<U>& row, double y, double weight = 1.0) {
@@ -42,10 +42,10 @@ class SharedMOMDH : public OptimisticDescent<T, true> {
     using Learner<T>::common_;
     using Learner<T>::config_;
     using Learner<T>::work_;
-    using OptimisticDescent<T, true>::lambda_;
-    using OptimisticDescent<T, true>::nowhere;
-    using OptimisticDescent<T, true>::own_;
-    using OptimisticDescent<T, true>::spent_;
+    using OptimisticDescent<T>::lambda_;
+    using OptimisticDescent<T>::nowhere;
+    using OptimisticDescent<T>::own_;
+    using OptimisticDescent<T>::spent_;
 
     double C(std::size_t i) const { return 1.0 / larger(this->hedge_.weights()[i], 0.5 / static_cast<double>(K_)); }
 
