@@ -204,7 +204,7 @@ class EngineOf final : public Engine {
         return false;
     }
     void forget_lags() override { learner_.forget_lags(); }
-    void forget_rows() override { learner_.forget_rows(); }
+    void repeat(bool again) override { learner_.repeat(again); }
     bool valid() const override { return learner_.valid(); }
     std::size_t state_bytes() const override { return pocketkernel::state_bytes(learner_); }
     void save(unsigned char* to) const override { pocketkernel::save(learner_, to); }

@@ -111,7 +111,7 @@ class Engine {
     virtual bool events(std::uint64_t& count, std::uint64_t* out) const = 0;
     virtual std::size_t constants(unsigned char* out) const = 0;  // how many bytes; null only counts
     virtual void forget_lags() = 0;
-    virtual void forget_rows() = 0;
+    virtual void repeat(bool again) = 0;
     virtual bool valid() const = 0;
     virtual std::size_t state_bytes() const = 0;
     virtual void save(unsigned char* to) const = 0;

@@ -472,9 +472,9 @@ class PyLearner {
         const Guard guard(*this, changing);
         engine_->forget_lags();
     }
-    void forget_rows() {
+    void repeat(bool again) {
         const Guard guard(*this, changing);
-        engine_->forget_rows();
+        engine_->repeat(again);
     }
 
     std::size_t state_bytes() const { return engine_->state_bytes(); }
@@ -1243,7 +1243,7 @@ NB_MODULE(_core, m) {
         .def("events", &PyLearner::events)
         .def("margins", &PyLearner::margins, "share"_a)
         .def("forget_lags", &PyLearner::forget_lags)
-        .def("forget_rows", &PyLearner::forget_rows)
+        .def("repeat", &PyLearner::repeat, "again"_a)
         .def_prop_ro("state_bytes", &PyLearner::state_bytes)
         .def("constants", &PyLearner::constants)
         .def("save", &PyLearner::save)

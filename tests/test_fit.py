@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -79,7 +79,7 @@ def test_epochs_are_passes(class_):
         assert same(weighed, clone(model).fit(X[:100], y[:100]), X)
 
 
-@pytest.mark.parametrize(("n", "passes"), [(2, 10), (150, 10), (151, 10), (500, 3), (1499, 2), (1500, 1), (5000, 1)])
+@pytest.mark.parametrize(("n", "passes"), [(2, 10), (300, 10), (301, 10), (1000, 3), (2999, 2), (3000, 1)])
 def test_automatic_epochs_are_for_small_data_sets(n, passes):
     X, y = rows(n)
     y[:2] = 0, 1
@@ -130,22 +130,69 @@ def test_a_repeated_row_is_not_its_own_neighbour():
     assert share < 0.5 * misled.shares_["ring"]
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_repeated_rows_teach_experts_but_do_not_judge_them(classes):
+    """What judges experts (the mixture, shares of the memory, tests for change) learns from new rows only."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(400, 10)), rng.integers(classes, size=400)
+    once, often = (PocketClassifier(random_state=0, epochs=epochs).fit(X, y) for epochs in (1, 6))
+    np.testing.assert_allclose(mixture_of(often), mixture_of(once))
+    assert often.memory_shares_ == once.memory_shares_
+    assert often.events_ == once.events_
+    assert not np.allclose(often.kernel_weights_, once.kernel_weights_)  # the experts themselves have changed
+    often.partial_fit(X + 0.1, y)  # new rows
+    assert not np.allclose(mixture_of(often), mixture_of(once))
+
+
+def mixture_of(model):
+    """Size of each expert's weight in the mixture, in proportion: `report` multiplies it with the expert's norm."""
+    weights = np.array([expert["weight"] / max(expert["norm"], 1e-300) for expert in model._core.report()])
+    return weights / weights.sum()
+
+
+def test_passes_do_not_overfit_the_mixture():
+    """XOR of two of eight columns: in later passes waves and ferns know every row, so a mixture that learned from those
+    rows would trust whichever memorises best."""
+    rng = np.random.default_rng(200)
+    X = rng.normal(size=(200, 8))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    right = np.mean([cross_val_score(PocketClassifier(random_state=seed), X, y, cv=folds) for seed in range(4)])
+    print(right)
+    assert right > 0.72  # 0.65 with a mixture that learned in all passes
+
+
 SETS = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer, "digits": load_digits}
 
 
-WINE = pytest.param("wine", marks=pytest.mark.xfail(reason="97.1 % against 97.8 %: one row", strict=True))
+WINE = pytest.param("wine", marks=pytest.mark.xfail(reason="97.4 % against 97.8 %: less than a row", strict=True))
 
 
 @pytest.mark.parametrize("name", ["iris", WINE, "breast cancer", "digits"])
 def test_cross_validation_as_good_as_a_scaled_linear_model(name):
     """As loaded, which for iris and wine means sorted by class; nobody is tuned."""
+    our, theirs = cross_validated(name, lambda seed: 5)
+    assert our >= theirs
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_cross_validation_on_shuffled_rows(name):
+    """One split of 178 wines may favour anybody; this is another one for every seed."""
+    our, theirs = cross_validated(name, lambda seed: StratifiedKFold(5, shuffle=True, random_state=seed))
+    assert our > theirs
+
+
+def cross_validated(name, folds):
     X, y = SETS[name](return_X_y=True)
     seeds = range(3 if name == "digits" else 20)
     linear = [make_pipeline(StandardScaler(), SGDClassifier(random_state=seed)) for seed in seeds]
     ours = [PocketClassifier(random_state=seed) for seed in seeds]
-    theirs, our = (np.mean([cross_val_score(m, X, y, cv=5) for m in models]) for models in (linear, ours))
-    print(f"{name}: {our:.4f}, SGDClassifier {theirs:.4f}")
-    assert our >= theirs
+    found = [
+        float(np.mean([cross_val_score(model, X, y, cv=folds(seed)) for seed, model in enumerate(models)]))
+        for models in (ours, linear)
+    ]
+    print(f"{name}: {found[0]:.4f}, SGDClassifier {found[1]:.4f}")
+    return found
 
 
 @pytest.mark.parametrize("class_", [PocketClassifier, MulticlassMOMDS])

@@ -409,7 +409,7 @@ def killed_at(operation, folder, stream):
 
 @pytest.mark.parametrize("offset", [None, 7])
 def test_ctrl_c_in_a_long_call_with_a_store(tmp_path, offset):
-    """Without an offset it ends the call, and the log has the rows that were learned; with one, calls are whole."""
+    """The log has the rows that were learned; with an offset none of them, as all must be stored with it."""
     rng = np.random.default_rng(0)
     X, keys = rng.normal(size=(150_000, 4)), rng.integers(20, size=150_000)
     y = (X[:, 0] > 0).astype(int)
@@ -418,18 +418,45 @@ def test_ctrl_c_in_a_long_call_with_a_store(tmp_path, offset):
         return Fleet(PocketClassifier(memory="64KiB", random_state=0), features=4, classes=[0, 1], store=store)
 
     with new(tmp_path / "store") as fleet:
+        fleet.partial_fit(keys[:500], X[:500], y[:500], offset=500)
         timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            fleet.partial_fit(keys, X, y, offset=offset)
+            fleet.partial_fit(keys[500:], X[500:], y[500:], offset=offset)
         timer.join()
-        learned = fleet.clock
-        assert fleet.offset == offset
-    assert 0 < learned < len(y) if offset is None else learned == len(y)
+        if offset is None:
+            learned = fleet.clock
+            assert 500 < learned < len(y)
+            assert fleet.offset is None
+        else:
+            learned = 500
+            with pytest.raises(FleetStoreError, match=r"interrupted .* continue with Fleet.load\('.*store'\)"):
+                fleet.predict(keys[:1], X[:1])
     expected = new().partial_fit(keys[:learned], X[:learned], y[:learned])
-    assert same(fleet, expected)
     with new(tmp_path / "store") as again:
         assert same(again, expected)
+        assert again.offset == (None if offset is None else 500)
+
+
+@pytest.mark.parametrize("fail", [lambda scores: 1 / 0, lambda scores: {1, 2}], ids=["raises", "not JSON"])
+@pytest.mark.parametrize("max_keys", [None, 6])
+def test_rows_whose_offset_cannot_be_stored_are_not_stored(tmp_path, fail, max_keys):
+    """Nor is anything left of them in the archive, if other rows follow."""
+    keys, X, y = keyed(400)
+    first, lost, then = slice(0, 150), slice(150, 250), slice(250, 400)
+    with fleet_of(store=tmp_path / "store", max_keys=max_keys) as fleet:
+        fleet.partial_fit(keys[first], X[first], y[first], offset=1)
+        with pytest.raises((ZeroDivisionError, TypeError, ValueError)):
+            fleet.partial_fit(keys[lost], X[lost], y[lost], offset=fail)
+        with pytest.raises(FleetStoreError, match=r"Fleet\.load"):
+            fleet.partial_fit(keys[then], X[then], y[then], offset=2)
+    with Fleet.load(tmp_path / "store") as fleet, fleet_of() as expected:
+        assert (fleet.clock, fleet.offset) == (150, 1)
+        expected.partial_fit(keys[first], X[first], y[first])
+        scores = [one.predict_then_learn(keys[then], X[then], y[then]) for one in (fleet, expected)]
+        np.testing.assert_array_equal(*scores)
+        every = set(keys.tolist())
+        assert all(fleet[key].to_bytes() == expected[key].to_bytes() for key in every if key in expected)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

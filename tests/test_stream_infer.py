@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import zipfile
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 import tables
-from pocketkernel.stream import Encoding, StreamError, dates, gather, open_stream
+from pocketkernel.stream import Encoding, StreamError, dates, gather, infer, open_stream, values
 from pocketkernel.stream.values import MISSING_WORDS
 
 
@@ -379,3 +380,45 @@ def test_every_format_is_recognised(format):
     found = dates.format_of(texts)
     assert found is not None
     assert dates.to_columns(texts, found[0], ["days"])[1] == []
+
+
+WORDS = [
+    "1.5",
+    "2.25",
+    "-3",
+    "7",
+    "0",
+    "10",
+    "007",
+    "012",
+    "20240131",
+    "20240229",
+    "nan",
+    "",
+    "NA",
+    "none",
+    "1e3",
+    "inf",
+]
+
+
+@pytest.mark.parametrize("name", ["x", "user_id", "column1", "index"])
+def test_plain_numbers_found_at_once_are_those_found_one_by_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(5)
+    texts: dict[str, list[str | None]] = {f"counted{k} {name}": list(map(str, range(k, k + 25))) for k in range(3)}
+    for k in range(400):
+        words = random.choice(WORDS, int(random.integers(1, 5)))
+        texts[f"{k} {name}"] = [str(word) or None for word in random.choice(words, 25)]
+    rows = {**texts, name: list(map(str, range(1, 26)))}
+    for count in (6, 25):
+        cut = {key: column[:count] for key, column in rows.items()}
+        numbers = {key: values.to_numbers(column, ".")[0] for key, column in cut.items() if "inf" not in column}
+        for whole in (True, False):
+            sample = infer.Sample(count, whole, cut, numbers)
+            at_once = infer.infer(sample)
+            assert 20 < len(infer._plain_numbers(sample)) < len(rows)
+            with monkeypatch.context() as patch:
+                patch.setattr(infer, "_plain_numbers", lambda sample: set())
+                one_by_one = infer.infer(sample)
+            for found, expected in zip(at_once, one_by_one, strict=True):
+                assert replace(found, counted=found.levels) == expected

@@ -148,9 +148,8 @@ class Learner {
     // Tells the learner that the next row does not follow the last one, so that the last labels say nothing about it.
     void forget_lags() {}
 
-    // Forgets single rows that it keeps to compare others with; what was learned from them stays. Before rows are
-    // learned again.
-    void forget_rows() {}
+    // Says whether the next rows were learned before, as in the later passes of a fit. Not part of the state.
+    void repeat(bool) {}
 
   protected:
     struct Draws {

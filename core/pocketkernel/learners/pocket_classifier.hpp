@@ -54,7 +54,7 @@ class PocketClassifier : public Learner<T> {
     PocketClassifier(const Config& c, Arena& arena)
         : Learner<T>(c, arena, {false, sparse_from, shares_block(c) ? 2u : 0u, values_of(c)}),
           R_(functions_of(c)),
-          widths_(widths_of(c)) {
+          widths_(static_cast<std::uint32_t>(widths_of(c))) {
         const bool may_be_sparse = c.features >= sparse_from;
         course_ = arena.take<Course>(1);
         experts_ = arena.take<Expert>(K_);
@@ -161,15 +161,15 @@ class PocketClassifier : public Learner<T> {
         ledger().observe(weight, target, slope(), R_, [&](std::size_t n) { return n == 0 ? f() : scores_of(n - 1); });
         const double times = course_->weights.times(weight, rounds);
         const bool weigh = widths_ > 0 && weighs_columns(rounds);
-        if (has_block()) gather_evidence(target, found, mistake, loss, rounds, weigh);
+        if (has_block() && !repeats_) gather_evidence(target, found, mistake, loss, rounds, weigh);
         teach_experts(z, target, found, weight, times, rounds, weigh);
-        teach_mixture(times);
+        if (!repeats_) teach_mixture(times);
         if (has_lags()) lags_.push(target);
         if (has_block()) {
             ring_.store(rounded(work_), target);
             ferns_.grow(ferns_at(), raw(work_), common_->rng, rounds == 1);
         }
-        watch(target, times, loss, rounds);
+        if (!repeats_) watch(target, times, loss, rounds);
         lists(z) ? scale_.observe_square(square_of(z), rounds) : scale_.observe_square(work_.query.row(), rounds);
         if (weigh) weigh_columns(z, times);
         if (parts::sparse_rows && origin_)
@@ -186,7 +186,7 @@ class PocketClassifier : public Learner<T> {
             scale_.for_each_started([&](std::size_t k, double mean) { ferns_.restart(ferns_at(), k, mean); });
         if (scale_.take_restarted()) course_->events.add(rounds, EventLog::column_changed);
         if (has_block() && rounds % 64 == 0) ring_.weigh(relevance_.factors());
-        if (owners() > 0 && rounds >= course_->next_review) review(rounds);
+        if (owners() > 0 && !repeats_ && rounds >= course_->next_review) review(rounds);
     }
 
     const EventLog& events() const { return course_->events; }
@@ -198,9 +198,12 @@ class PocketClassifier : public Learner<T> {
     std::size_t ferns_bytes() const { return has_block() ? ferns_.room() * Ferns<T>::bytes(R_) : 0; }
     std::size_t ring_bytes() const { return has_block() ? block_bytes() - waves_bytes() - ferns_bytes() : 0; }
 
-    // Before the same rows come again: each would be its own nearest neighbour, and the ring would seem infallible.
-    void forget_rows() {
-        if (has_block()) ring_.forget();
+    // Rows that were learned before say nothing about how good an expert is: those that memorise would seem infallible.
+    // Then experts learn, but the mixture, the shares of memory and the tests for change stay as they are. The ring
+    // begins anew, else each row would be its own nearest neighbour.
+    void repeat(bool again) {
+        repeats_ = again;
+        if (again && has_block()) ring_.forget();
     }
     void forget_lags() {
         if (has_lags()) lags_.forget();
@@ -473,7 +476,7 @@ class PocketClassifier : public Learner<T> {
             double* g = slopes_of(i);
             const double own = lesson(s, y, g);
             ledger().charge(i, weight * own);
-            experts_[i].loss += (own - experts_[i].loss) / recent;
+            if (!repeats_) experts_[i].loss += (own - experts_[i].loss) / recent;
             for (std::size_t r = 0; r < R_; ++r)
                 blend()[r] = (1.0 - share_of_mixture()) * s[r] + share_of_mixture() * f()[r];
             lesson(blend(), y, g);
@@ -864,8 +867,9 @@ class PocketClassifier : public Learner<T> {
         return total;
     }
 
-    std::size_t R_;       // functions of each expert
-    std::size_t widths_;  // experts that have one, from 1 on
+    std::size_t R_;         // functions of each expert
+    std::uint32_t widths_;  // experts that have one, from 1 on
+    bool repeats_ = false;  // see `repeat`; beside a short number it takes no room
     Course* course_ = nullptr;
     Expert* experts_ = nullptr;
     Origin* origin_ = nullptr;  // null if rows are not sparse

@@ -60,6 +60,10 @@ class SqliteArchive:
             "DELETE FROM models WHERE clock < (SELECT max(clock) FROM models AS m WHERE m.key = models.key)"
         )
 
+    def forget_after(self, clock: int) -> None:
+        """Remove states that were kept at that moment or later, of rows that never came into the log."""
+        self._base.execute("DELETE FROM models WHERE clock >= ?", (clock,))
+
     def close(self) -> None:
         """Close the file."""
         with suppress(OSError):

@@ -102,7 +102,8 @@ class Fleet:
         """What was given as `offset` with the last rows that were learned."""
         core = recipe_of(self._template).fleet()
         shared = isinstance(base, str) and base == "shared"
-        self._models = Models(
+        self._behind: Path | None = None  # the store, if models have learned what it can never have
+        self._all_models = Models(
             core,
             shared=shared,
             max_keys=max_keys,
@@ -148,8 +149,8 @@ class Fleet:
         """Score every row with the model of its key, then learn it there. Returns the scores.
 
         Rows of one key are learned in their order. Nothing is learned if a row, a key or a label is refused. After
-        Ctrl-C the first rows have been learned, and `clock` says how many in all; if an `offset` is to be stored, all
-        rows of the call have.
+        Ctrl-C the first rows have been learned, and `clock` says how many in all. If an `offset` was to be stored with
+        them, they cannot be: the store keeps what it had before the call, and the fleet must be loaded from it again.
 
         Parameters
         ----------
@@ -165,18 +166,17 @@ class Fleet:
         if not callable(offset):
             canonical(offset)  # refused before anything is learned
         with alone(self), self._for(read_keys(keys), True):
-            self._models.whole = self._store is not None and offset is not None
             try:
                 scores: Scores = self._template.predict_then_learn(X, y, sample_weight=sample_weight)
+                self._log_lesson(offset(scores) if callable(offset) else offset)
             except KeyboardInterrupt:
-                self.offset = None
-                self._log_lesson()  # of the rows that were learned
+                if offset is None and self._models.lesson is not None:
+                    self._log_lesson(None)  # of the rows that were learned
+                self._check_logged()
                 raise
-            self.offset = offset(scores) if callable(offset) else offset
-            self._log_lesson()
-        if self._models.interrupted:
-            self._models.interrupted = False
-            raise KeyboardInterrupt
+            except BaseException:
+                self._check_logged()
+                raise
         return scores
 
     def partial_fit(self, keys: Any, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> Self:
@@ -392,11 +392,35 @@ class Fleet:
     ) -> None:
         self.close()
 
-    def _log_lesson(self) -> None:
-        lesson, self._models.lesson = self._models.lesson, None
+    def _log_lesson(self, offset: Any) -> None:
+        lesson = self._models.lesson
         if self._store is not None and lesson is not None:
-            self._store.append(records.lesson_piece(*lesson, offset=self.offset), len(lesson[2]))
-            self._commit_if_due()
+            self._store.append(records.lesson_piece(*lesson, offset=offset), len(lesson[2]))
+        self._models.lesson = None
+        self.offset = offset
+        self._commit_if_due()
+
+    def _check_logged(self) -> None:
+        """Give up the store, which keeps what it has, if rows were learned that cannot be stored there."""
+        models = self._models
+        if self._store is None or (models.lesson is None and not models.midway):
+            return
+        store, self._store = self._store, None
+        self._behind = store.path
+        try:
+            store.flush()
+        finally:
+            store.close()
+
+    @property
+    def _models(self) -> Models:
+        """The models, unless the store does not have all that they have learned."""
+        if self._behind is not None:
+            raise FleetStoreError(
+                "a call of this fleet was interrupted after rows were learned and before they were stored with their "
+                f"offset, so it can no longer be used: continue with Fleet.load({str(self._behind)!r})."
+            )
+        return self._all_models
 
     def _commit_if_due(self) -> None:
         if self._store is not None and self._store.due:

@@ -58,9 +58,8 @@ class Models:
         self.clock = 0  # rows learned, and models set or removed
         self.archive: Archive | None = None
         self.logged = False
-        self.whole = False  # whether Ctrl-C waits for the end of a call
         self.lesson: Lesson | None = None  # what the last call has learned, if it is logged
-        self.interrupted = False
+        self.midway = False  # whether a call has learned rows that are not yet known to be its lesson
         self.rows_of = _NO_KEYS  # of the next call
         self._slots = 1  # in use or free
         self._used = np.zeros(1024, dtype=np.uint64)
@@ -139,25 +138,13 @@ class Models:
         base = BASE if self.shared else -1
         return teach(slots, *rows, y, weights, scores, 0 if check else self.threads, base, born)
 
-    def _call_whole(self, rows: Rows, slots: Slots, y: Any, weights: Any, scores: Any, *, born: Any) -> tuple[int, int]:
-        """Status, and how many rows were learned. Ctrl-C raises `Interrupted`, or is remembered if calls are whole."""
-        start, count = 0, len(slots)
-        while True:
-            try:
-                some = slice(start, count)
-                status = self._call(
-                    _part(rows, start, count), slots[some], y[some], None if weights is None else weights[some],
-                    scores[some], born=None if born is None else born[some],
-                )  # fmt: skip
-            except KeyboardInterrupt:
-                start += self.core.learned
-                if not self.whole:
-                    raise Interrupted(start) from None
-                self.interrupted = True
-                if start == count:
-                    return 0, count
-            else:
-                return status, count if status == 0 else start
+    def _call_logged(self, rows: Rows, slots: Slots, y: Any, weights: Any, scores: Any, *, born: Any) -> int:
+        """The same; Ctrl-C raises `Interrupted`, which knows how many rows were learned."""
+        self.midway = True
+        try:
+            return self._call(rows, slots, y, weights, scores, born=born)
+        except KeyboardInterrupt:
+            raise Interrupted(self.core.learned) from None
 
     def _learn_at_once(self, keys: _core.KeyColumn, rows: Rows, y: Any, weights: Any, scores: Any) -> int:
         """Without evictions: all rows in one call."""
@@ -173,7 +160,8 @@ class Models:
                     slots[row] = self._open(key, born, row)
                     opened[key] = row
                 slots[row] = slots[opened[key]]
-            status, learned = self._call_whole(rows, slots, y, weights, scores, born=born)
+            status = self._call_logged(rows, slots, y, weights, scores, born=born)
+            learned = len(keys) if status == 0 else 0
         except Interrupted as error:
             learned = error.learned
             raise
@@ -202,7 +190,7 @@ class Models:
                 return
             try:
                 some = slice(start, stop)
-                status, _ = self._call_whole(
+                status = self._call_logged(
                     _part(rows, start, stop), slots[some], y[some], None if weights is None else weights[some],
                     scores[some], born=None if born is None else born[some],
                 )  # fmt: skip
@@ -241,6 +229,7 @@ class Models:
         self.clock += count
         if self.logged and count > 0:
             self.lesson = (keys, _part(rows, 0, count), y[:count], None if weights is None else weights[:count])
+        self.midway = False
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 

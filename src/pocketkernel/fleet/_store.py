@@ -96,6 +96,8 @@ class FolderStore:
                 for piece in pieces(payload):
                     fleet.replay(piece)
                 end = after
+        if self.archive is not None:
+            self.archive.forget_after(fleet.clock)
         self.discarded = len(data) - end
         self._log = _log.Log(log, end)
         for other in self.path.glob("log-*"):
@@ -122,16 +124,21 @@ class FolderStore:
 
         If that fails (a full disk, for example) it is kept, and the next commit tries again.
         """
+        self.flush()
+        least = self.snapshot_bytes
+        if least is None:
+            least = max(2**26, (1 + len(fleet)) * fleet.slot_bytes)
+        assert self._log is not None, "a store that is open"
+        if self._log.size >= least:
+            self.snapshot(fleet)
+
+    def flush(self) -> None:
+        """Write what has happened to the log, and nothing else."""
         assert self._log is not None, "a store that is open"
         if self._pieces:
             self._log.append(b"".join(self._pieces))
             self._pieces.clear()
             self._rows = 0
-        least = self.snapshot_bytes
-        if least is None:
-            least = max(2**26, (1 + len(fleet)) * fleet.slot_bytes)
-        if self._log.size >= least:
-            self.snapshot(fleet)
 
     def snapshot(self, fleet: Any) -> None:
         """Write a snapshot of a fleet whose log is complete, and begin a new log."""

@@ -137,9 +137,10 @@ class OnlineLearner(Parameters):
             raise ValueError("the weight is zero for every row: use at least one positive weight.")
         for number, order in enumerate(orders(rows, self._passes(len(rows)), seed)):
             if number > 0:
-                self._core.forget_rows()
+                self._core.repeat(True)
                 self._core.forget_lags()
             learn(order)
+        self._core.repeat(False)
         self._core.forget_lags()  # rows that are predicted after a fit need not follow it
         return self._room_for_scores(0)
 

@@ -11,7 +11,7 @@ from pocketkernel._order import Order, permutations
 from pocketkernel.learners._parameters import whole_number
 from pocketkernel.learners._rows import Array, CsrRows
 
-ROUNDS, MOST_PASSES = 1500, 10
+ROUNDS, MOST_PASSES = 3000, 10
 """epochs="auto" takes as many passes as give this number of rounds, within this limit."""
 
 _VALUES_AT_ONCE = 2**20  # in a block of rows, so that a shuffled copy of the whole matrix is never made

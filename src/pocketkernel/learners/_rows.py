@@ -297,7 +297,8 @@ def _refusal(frame: Frame, places: Iterable[int]) -> str:
         found = [place for place in left if not kinds or type(columns[place].dtype) in kinds]
         if not found:
             continue
-        left = [place for place in left if place not in found]
+        taken = set(found)
+        left = [place for place in left if place not in taken]
         names = [repr(columns[place].name) for place in found]
         if len(names) > 6:
             names[5:] = [f"{len(names) - 5} others"]

@@ -63,8 +63,9 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         Whether `fit` learns the rows in random order, seeded by `random_state`. `partial_fit` and `predict_then_learn`
         never change the order.
     epochs : int or "auto", default="auto"
-        How often `fit` goes through the rows; "auto" means as many passes as give 1,500 rounds,
-        from 1 to 10.
+        How often `fit` goes through the rows; "auto" means as many passes as give 3,000 rounds, from 1 to 10.
+        In later passes the experts learn on, but not the weights of their mixture: on rows that were seen before, an
+        expert that memorises would look best.
     n_jobs : int, default=None
         Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
         POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory

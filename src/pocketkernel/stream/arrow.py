@@ -1,7 +1,7 @@
 """Parquet files, and Arrow's files and streams, through pyarrow: batch by batch."""
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,13 @@ FEWEST_ROWS = 8
 class ArrowBatches:
     """The rows of one file; `format` is "parquet" or "arrow"."""
 
+    @no_search()
     def __init__(self, opened: Opened, format: str) -> None:
         self.pa = optional("pyarrow", f"reading {'Parquet' if format == 'parquet' else 'Arrow'}", "files")
         self.opened = opened
         self.total = 0
         self._once = False  # whether batches come only once
-        self._taken: list[Any] = []  # those that were looked at, and need not be read again
+        self._taken: list[_Rows] = []  # those that were looked at, and need not be read again
         self._all = False  # whether there are no others
         self._batches: Callable[[list[str]], Iterable[Any]]
         try:
@@ -41,35 +42,37 @@ class ArrowBatches:
         self._rows = max(FEWEST_ROWS, min(ROWS, VALUES // max(1, len(names))))  # at once
         self.schema = Schema(names, [is_number[type] for type in types])
 
+    @no_search()
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
         names = self.schema.names
         usable = {type for type in set(self._types.values()) if self._is_number(type) or self._is_text(type)}
-        kept = {name for name, type in self._types.items() if type in usable}
+        kept = [name for name, type in self._types.items() if type in usable]
         batches, taken, rows = iter(self._batches(names)), [], 0
         most = min(INFERRED, max(FEWEST_ROWS, SAMPLED // max(1, len(names))))
         while rows < most and (batch := next(batches, None)) is not None:
-            taken.append(batch)
+            taken.append(_Rows(batch))
             rows += batch.num_rows
         further = next(batches, None)
         self._all = further is None and not self._once
         if self._once or self._all:
-            self._taken = [batch for batch in (*taken, further) if batch is not None]
+            self._taken = taken if further is None else [*taken, _Rows(further)]
         sampled = min(rows, most)
-        texts: dict[str, Texts] = {name: [] for name in names}
         numeric = [name for name, is_number in zip(*self.schema, strict=True) if is_number]
-        numbers = []
+        numbers, texts = [], []
         for batch in taken:
             part = batch.slice(0, most)
-            most -= part.num_rows
+            most -= len(part)
             numbers.append(self._numbers(numeric, part))
-            for name, column in self._texts([name for name in names if name in kept], part).items():
-                texts[name] = [*texts[name], *column]
-        for name in set(names) - kept:
-            texts[name] = [None] * sampled
+            texts.append(self._texts(kept, part))
+        lists = frozenset(names).difference(kept)
+        found: dict[str, Texts] = {name: [None] * sampled if name in lists else [] for name in names}
+        found.update(texts[0] if texts else {})
+        for further_texts in texts[1:]:
+            found.update((name, [*found[name], *column]) for name, column in further_texts.items())
         columns = np.concatenate(numbers).T if numbers else np.empty((len(numeric), 0))
         whole = further is None and rows == sampled
-        return Sample(sampled, whole, texts, dict(zip(numeric, columns, strict=True)), frozenset(names) - kept)
+        return Sample(sampled, whole, found, dict(zip(numeric, columns, strict=True)), lists)
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
         """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-)."""
@@ -78,18 +81,30 @@ class ArrowBatches:
         written = [name for name in wanted if kinds[name] == "t"]
         row = 0
         try:
-            for batch in chain(self._taken, () if self._all else self._batches(wanted)):
-                for start in range(0, batch.num_rows, self._rows):
+            for batch in self._all_rows(wanted):
+                for start in range(0, len(batch), self._rows):
                     part = batch.slice(start, self._rows)
                     numbers, texts = self._numbers(names, part), self._texts(written, part)
-                    lines = np.arange(row + 1, row + part.num_rows + 1)
-                    row += part.num_rows
+                    lines = np.arange(row + 1, row + len(part) + 1)
+                    row += len(part)
                     if self.total:
                         self.opened.share = row / self.total
                     yield Table(self.opened.name, lines, names, numbers, texts, "row")
         except (self.pa.ArrowInvalid, OSError) as error:
             name, found = self.opened.name, str(error)
             raise StreamError("data that is whole", found, file=name, line=row + 1, unit="row") from error
+
+    def _all_rows(self, wanted: list[str]) -> Iterator["_Rows"]:
+        """The rows that were looked at, then those that were not."""
+        while self._taken:
+            yield self._taken.pop(0)
+        batches = iter(() if self._all else self._batches(wanted))
+        while True:
+            with no_search():
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield _Rows(batch)
 
     def _open(self, format: str) -> None:
         opened = self.opened
@@ -137,35 +152,34 @@ class ArrowBatches:
         return any(kind(type) for kind in kinds) and not t.is_duration(type)
 
     @no_search()
-    def _numbers(self, names: list[str], batch: Any) -> Floats:
+    def _numbers(self, names: list[str], rows: "_Rows") -> Floats:
         """These columns as rows of numbers."""
-        numbers = np.empty((batch.num_rows, len(names)))
+        if rows.numbers is not None and rows.numbers[0] == names:
+            return rows.numbers[1]
+        numbers = np.empty((len(rows), len(names)))
         place_of = {name: place for place, name in enumerate(names)}
-        for group, values in self._joined(names, batch):
+        for group, values in self._joined(names, rows):
             columns = self._converted(group[0], "n", values).reshape(len(group), -1)
             numbers[:, [place_of[name] for name in group]] = columns.T
+        rows.numbers = names, numbers
         return numbers
 
     @no_search()
-    def _texts(self, names: list[str], batch: Any) -> dict[str, list[str | None]]:
+    def _texts(self, names: list[str], rows: "_Rows") -> dict[str, list[str | None]]:
         """These columns of text."""
-        texts: dict[str, list[str | None]] = {name: [] for name in names}
-        rows = batch.num_rows
-        for group, values in self._joined(names, batch):
+        count = len(rows)
+        for group, values in self._joined([name for name in names if name not in rows.texts], rows):
             found = self._converted(group[0], "t", values)
-            texts.update((name, found[k * rows : (k + 1) * rows]) for k, name in enumerate(group))
-        return texts
+            rows.texts.update((name, found[k * count : (k + 1) * count]) for k, name in enumerate(group))
+        return {name: rows.texts[name] for name in names}
 
-    def _joined(self, names: list[str], batch: Any) -> Iterator[tuple[list[str], Any]]:
+    def _joined(self, names: list[str], rows: "_Rows") -> Iterator[tuple[list[str], Any]]:
         """Columns of each type one after the other: converting each by itself is slow if there are many."""
-        if not names:
-            return
         groups: dict[Any, list[str]] = {}
         for name in names:
             groups.setdefault(self._types[name], []).append(name)
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         for group in groups.values():
-            parts = [columns[name] for name in group]
+            parts = [rows.columns[name] for name in group]
             yield group, parts[0] if len(parts) == 1 else self.pa.concat_arrays(parts)
 
     def _converted(self, name: str, kind: str, values: Any) -> Any:
@@ -189,6 +203,27 @@ class ArrowBatches:
         expected = "numbers" if kind == "n" else "text or whole numbers"
         advice = ": convert the column, or name it in drop= or categorical=" if kind == "n" else ": convert the column"
         raise StreamError(expected, f"{values.type}{advice}", file=self.opened.name, field=name)
+
+
+class _Rows:
+    """Some rows of a batch, and what they were converted to, so that it is done once."""
+
+    def __init__(self, batch: Any) -> None:
+        self.batch = batch
+        self.numbers: tuple[list[str], Floats] | None = None  # names and columns
+        self.texts: dict[str, list[str | None]] = {}
+
+    def __len__(self) -> int:
+        return int(self.batch.num_rows)
+
+    @cached_property
+    def columns(self) -> dict[str, Any]:
+        """Arrow's arrays by name."""
+        return dict(zip(self.batch.schema.names, self.batch.columns, strict=True))
+
+    def slice(self, start: int, most: int) -> "_Rows":
+        """At most so many of the rows; the same object if these are all."""
+        return self if start == 0 and len(self) <= most else _Rows(self.batch.slice(start, most))
 
 
 def _first_rows(count: int, batches: Iterable[Any]) -> Iterator[Any]:

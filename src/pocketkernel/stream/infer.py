@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -19,9 +20,11 @@ TYPOS = 0.01  # share of values that may be wrong in a column of numbers or date
 FLAGGED = 0.01  # share of missing values above which their absence is a column, too
 UNSEEN = 0.01  # estimated share of rows with new levels below which a category needs no further places
 MANY = 20  # levels
+FIRST_DAY, LAST_DAY = 19_000_101, 21_001_231  # that a whole number may stand for
 _ID = re.compile(r"(?:^|[_\W])(?:id|uuid|guid|key|index|nr|no|rowid|rownum)$|[a-z](?:Id|ID|Key|Nr|No)$", re.IGNORECASE)
 _NAMELESS = re.compile(r"column\d+|unnamed: \d+|index|rownames?", re.IGNORECASE)
 _CODE = re.compile(r"0\d+")
+_CODE_AMONG = re.compile(r"(?:^| )0\d")
 _DIGIT = re.compile(r"\d")
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+")
@@ -49,8 +52,8 @@ class Guess:
         Its kind as a `Feature`, or why it is left out.
     style : str
         The decimal sign, or the format of the dates.
-    levels : Counter
-        How often each different text occurs.
+    texts : sequence of str
+        Its values, of which some may be missing.
     missing : float
         Share of rows without a value.
     note : str
@@ -60,10 +63,23 @@ class Guess:
     name: str
     role: Role
     style: str = ""
-    levels: Counter[str] = field(default_factory=Counter, repr=False)
+    texts: Texts = field(default=(), repr=False)
     missing: float = 0.0
     note: str = ""
     examples: tuple[str, ...] = ()
+    counted: Counter[str] | None = field(default=None, repr=False)
+
+    @property
+    def levels(self) -> Counter[str]:
+        """How often each different text occurs; counted when first asked for, as of most numbers nobody asks."""
+        if self.counted is None:
+            levels: Counter[str] = Counter(self.texts)  # type: ignore[arg-type]  # None goes with the missing ones
+            for text in [
+                text for text in levels if text is None or (len(text) <= LONGEST_MISSING and is_missing(text))
+            ]:
+                del levels[text]
+            self.counted = levels
+        return self.counted
 
     @property
     def present(self) -> int:
@@ -83,7 +99,11 @@ def infer(sample: Sample) -> list[Guess]:
     hasty = sample.rows < FEWEST_ROWS and not sample.whole  # so few rows of a very wide table tell nothing else
     if hasty:
         return [_hasty(name, texts, name in sample.numbers) for name, texts in sample.texts.items()]
-    guesses = [_guess(name, sample) for name in sample.texts]
+    plain = _plain_numbers(sample)
+    guesses = [
+        _of_plain_numbers(name, texts) if name in plain else _guess(name, sample)
+        for name, texts in sample.texts.items()
+    ]
     if sample.decimal == COMMA and any(guess.role == "decimal" and guess.style == COMMA for guess in guesses):
         guesses = [_regrouped(guess) for guess in guesses]
     return guesses
@@ -91,7 +111,40 @@ def infer(sample: Sample) -> list[Guess]:
 
 def _hasty(name: str, texts: Texts, is_number: bool) -> Guess:
     levels = Counter(text for text in texts if text)
-    return Guess(name, "number" if is_number else "category", levels=levels, examples=tuple(levels))
+    return Guess(name, "number" if is_number else "category", counted=levels, examples=tuple(levels))
+
+
+def _plain_numbers(sample: Sample) -> set[str]:
+    """Columns that `_of_numbers` would call numbers, found all at once as wide tables have many; others may be, too."""
+    if not sample.numbers or not sample.rows:
+        return set()
+    numbers = np.array(list(sample.numbers.values()))
+    absent = np.isnan(numbers)
+    low, high = np.where(absent, np.inf, numbers).min(axis=1), np.where(absent, -np.inf, numbers).max(axis=1)
+    broken = (~absent & (numbers != np.floor(numbers))).any(axis=1)
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        counting = high - low + 1 == np.sum(~absent, axis=1)
+    plain = (low < high) & (broken | ~(counting | ((low >= FIRST_DAY) & (high <= LAST_DAY))))
+    return {
+        name
+        for name, is_plain, is_broken in zip(sample.numbers, plain.tolist(), broken.tolist(), strict=True)
+        if is_plain and (is_broken or not _may_be_codes(name, sample.texts[name]))
+    }
+
+
+def _may_be_codes(name: str, texts: Texts) -> bool:
+    """Whether whole numbers may be ids by their name, or have leading zeros."""
+    by_name = len(texts) >= MANY and _ID.search(name) is not None
+    return by_name or _CODE_AMONG.search(" ".join(filter(None, texts))) is not None
+
+
+def _of_plain_numbers(name: str, texts: Texts) -> Guess:
+    present = [text for text in texts if text is not None and (len(text) > LONGEST_MISSING or not is_missing(text))]
+    examples = dict.fromkeys(present[:EXAMPLES])
+    if len(examples) < EXAMPLES:
+        examples = dict.fromkeys(present)
+    missing = 1 - len(present) / len(texts)
+    return Guess(name, "number", texts=texts, missing=missing, examples=tuple(islice(examples, EXAMPLES)))
 
 
 def as_kind(guess: Guess, kind: Role, style: str = "") -> Guess:
@@ -116,12 +169,10 @@ def as_kind(guess: Guess, kind: Role, style: str = "") -> Guess:
 
 
 def _guess(name: str, sample: Sample) -> Guess:
-    texts = sample.texts[name]
-    levels: Counter[str] = Counter(texts)  # type: ignore[arg-type]  # None goes with the missing ones
-    for text in [text for text in levels if text is None or (len(text) <= LONGEST_MISSING and is_missing(text))]:
-        del levels[text]
-    missing = 1 - levels.total() / max(1, len(texts))
-    guess = Guess(name, "category", levels=levels, missing=missing, examples=tuple(list(levels)[:EXAMPLES]))
+    guess = Guess(name, "category", texts=sample.texts[name])
+    levels = guess.levels
+    guess.missing = 1 - levels.total() / max(1, len(guess.texts))
+    guess.examples = tuple(islice(levels, EXAMPLES))
     if name in sample.lists:
         return _as(guess, "list", "a list or an object")
     if not levels:
@@ -156,7 +207,7 @@ def _of_numbers(guess: Guess, sample: Sample) -> Guess:
 
 def _are_compact_dates(guess: Guess, numbers: Floats) -> bool:
     """Whether whole numbers are dates such as 20240131."""
-    likely = guess.present >= 5 and len(guess.levels) > 1 and min(numbers) >= 19_000_101 and max(numbers) <= 21_001_231
+    likely = guess.present >= 5 and len(guess.levels) > 1 and min(numbers) >= FIRST_DAY and max(numbers) <= LAST_DAY
     return likely and not dates.to_columns(list(guess.levels), dates.COMPACT, ["days"])[1]
 
 
