@@ -372,12 +372,12 @@ def bits(number):
     return struct.unpack("=Q", struct.pack("=d", number))[0]
 
 
-FAMILIES = ["gaussian", "laplacian", "polynomial", "linear"]
+FAMILIES = ["gaussian", "laplacian", "polynomial", "linear", "matern32"]
 LOSSES = ["hinge", "logistic", "smooth_hinge"]
 
 
 REVISIONS = {
-    "pocket_classifier": [6],
+    "pocket_classifier": [7],
     "pocket_regressor": [2],
     "raker": [2],
     "m_omd_s": [2],

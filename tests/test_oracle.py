@@ -376,9 +376,10 @@ def pockets(X, y, C, memory, seed=1, **given):
     widths = [kernel.width for kernel in first._recipe.kernels if isinstance(kernel, Gaussian)]
     kernels, d = first._recipe.kernels, X.shape[1]
     lag = len(kernels) > 1 and kernels[-1] == Linear()
-    block = len(kernels) > 1 + len(widths) + lag
+    additive = any(isinstance(kernel, Matern32) for kernel in kernels)
+    block = len(kernels) > 1 + len(widths) + additive + lag
     shared = oracle.pocket_classifier.Block(first.budget_, d, C, 8) if block else None
-    reference = oracle.PocketClassifier(widths, first.frequencies_, d, C, 8, lag, shared, seed)
+    reference = oracle.PocketClassifier(widths, first.frequencies_, d, C, 8, lag, shared, additive, seed)
     np.testing.assert_array_equal(reference.W, first.frequencies_)
     return model, reference
 
@@ -408,7 +409,7 @@ def compare_pockets(X, y, C, memory, as_csr=False, weights=None, **given):
 
 
 @pytest.mark.parametrize("weights", [False, True], ids=["", "weights"])
-@pytest.mark.parametrize(("memory", "experts"), [("2KiB", 1), ("5KiB", 4), ("10KiB", 5), ("16KiB", 6), ("32KiB", 8)])
+@pytest.mark.parametrize(("memory", "experts"), [("2KiB", 1), ("5KiB", 4), ("10KiB", 5), ("16KiB", 6), ("32KiB", 9)])
 def test_pocket_classifier(memory, experts, weights):
     X, y = streams.rings(1500)
     w = streams.weights(len(y), seed=4) if weights else None
@@ -420,7 +421,7 @@ def test_pocket_classifier(memory, experts, weights):
 
 
 @pytest.mark.parametrize("weights", [False, True], ids=["", "weights"])
-@pytest.mark.parametrize(("memory", "experts"), [("3KiB", 1), ("12KiB", 6), ("48KiB", 8)])
+@pytest.mark.parametrize(("memory", "experts"), [("3KiB", 1), ("12KiB", 6), ("48KiB", 8), ("96KiB", 11)])
 def test_pocket_classifier_of_several_classes(memory, experts, weights):
     X, _ = streams.rings(1000)
     w = streams.weights(len(X), seed=4) if weights else None
@@ -468,6 +469,19 @@ def test_pocket_classifier_shares_memory_by_evidence(stream, C, memory, weights)
     print(block.tiles * block.tile / block.bytes, block.ring_bytes / block.bytes, reference.shifts, reference.grown)
     assert reference.shifts > 0
     assert len(block.ferns) > 3
+
+
+@pytest.mark.parametrize("C", [2, 4])
+def test_pocket_classifier_takes_the_distance_that_finds_better_neighbours(C):
+    """Round clusters: squared differences tell them apart better than absolute ones."""
+    rng = np.random.default_rng(0)
+    centres = rng.uniform(-1, 1, size=(12, 10))
+    cluster = rng.integers(len(centres), size=2500)
+    X = centres[cluster] + 0.45 * rng.standard_normal((len(cluster), 10))
+    reference = compare_pockets(X, cluster % C, C, "96KiB")
+    print(reference.changes, reference.lead)
+    assert reference.changes > 0
+    assert reference.squared
 
 
 def test_pocket_classifier_when_two_classes_change_places():

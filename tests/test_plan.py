@@ -111,12 +111,12 @@ def test_without_either_it_is_the_default(learner):
 
 def test_the_more_memory_the_more_widths():
     plans = [PocketClassifier.plan(5, memory=memory) for memory in ("2KiB", "4KiB", "6KiB", "10KiB", "64KiB", "1MiB")]
-    assert [plan.kernels for plan in plans] == [1, 4, 4, 6, 10, 10]
+    assert [plan.kernels for plan in plans] == [1, 4, 4, 6, 11, 11]
     assert [plan.budget for plan in plans] == sorted(plan.budget for plan in plans)
     for plan in plans:
         fit = fitted(PocketClassifier(memory=plan.memory), 5)
         assert (fit.nbytes, fit.budget_, len(fit.kernel_weights_)) == (plan.nbytes, plan.budget, plan.kernels)
-        in_use = fit.memory_shares_["frequencies"] / sum(fit.memory_shares_.values()) if plan.kernels == 10 else 1
+        in_use = fit.memory_shares_["frequencies"] / sum(fit.memory_shares_.values()) if plan.kernels == 11 else 1
         assert abs(len(fit.frequencies_) - in_use * plan.budget) <= 16
         assert PocketClassifier.plan(5, memory=plan.nbytes).budget == plan.budget  # nothing less would do
 

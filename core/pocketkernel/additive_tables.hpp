@@ -20,7 +20,10 @@ class AdditiveTables {
 
     AdditiveTables() = default;
     AdditiveTables(Arena& arena, std::size_t columns, std::size_t functions)
-        : columns_(columns), functions_(functions), values_(arena.take<T>(columns, functions, knots)) {}
+        : AdditiveTables(columns, functions, arena.take<T>(columns, functions, knots)) {}
+    // On memory that was taken for such ones before.
+    AdditiveTables(std::size_t columns, std::size_t functions, T* values)
+        : columns_(columns), functions_(functions), values_(values) {}
 
     // f_r(z) for all functions r.
     void evaluate(const T* z, double* f) const {
@@ -50,6 +53,14 @@ class AdditiveTables {
         for (std::size_t k = 0; k < columns_; ++k)
             for (std::size_t i = 0; i < knots; ++i)
                 of(k, r)[i] = static_cast<T>(static_cast<double>(of(k, r)[i]) * factor);
+    }
+
+    // The sum of the squared values at the knots.
+    double norm2() const {
+        double total = 0.0;
+        for (std::size_t n = 0; n < columns_ * functions_ * knots; ++n)
+            total += static_cast<double>(values_[n]) * static_cast<double>(values_[n]);
+        return total;
     }
 
     bool valid() const {

@@ -2,10 +2,10 @@
 //
 //   q_k    128 + 16 z_k, rounded, from 1 to 255
 //   v_k    127 e^rho_k over the largest of them, in whole numbers: how much column k counts
-//   D_j    sum_k v_k |q_k - q_jk|, the distance of row j, exact in 32 bits
+//   D_j    the distance of row j, exact in 32 bits: sum_k v_k |q_k - q_jk|; or, if that finds better neighbours,
+//          sum_k h_k^2, where h_k is v_k |q_k - q_jk| / 128, rounded, at most 127
 //   x_mr   1 if the label of neighbour m is r; of two classes 1 or -1. Neighbours are the 3 nearest of the last 64th
-//   (at
-//          most 256 rows: drift does not wait for a large ring), of the last 8th, and of all rows (at least 16, in
+//          (at most 256 rows: drift does not wait for a large ring), of the last 8th, and of all rows (at least 16, in
 //          whole pages): small windows follow drift, all of it serves a stream at rest
 //   s_r    sum_m a_m x_mr, with the same weights for all classes
 //   a_m    a_m - c G_m / (2 sqrt(q_m)),  q_m = 1 + sum of c G_m^2,  G_m = sum_r g_r x_mr        (AdaGrad)
@@ -29,6 +29,12 @@ class LabelRing {
 
         // Of the nearest row of a window.
         std::int32_t first(std::size_t window) const { return label[window * nearest]; }
+        // How many of the nearest rows of the middle window have this label.
+        std::uint64_t right(std::size_t y) const {
+            std::uint64_t count = 0;
+            for (std::size_t m = nearest; m < 2 * nearest; ++m) count += label[m] == static_cast<std::int32_t>(y);
+            return count;
+        }
     };
 
     LabelRing() = default;
@@ -79,32 +85,19 @@ class LabelRing {
         }
     }
 
-    Found find(const std::uint8_t* q) const {
-        const std::size_t there = rows();
-        const std::size_t limits[] = {larger(smaller(capacity() / 64, std::size_t(256)), page),
-                                      larger(capacity() / 8, page)};
-        const std::size_t last = (there + page - 1) / page;  // pages that hold rows
-        const std::size_t place = static_cast<std::size_t>(state_->next);
-        const std::size_t newest = place > 0 ? (place - 1) / page : last - 1;
-        const auto at = [&](std::size_t n) { return newest >= n ? newest - n : newest + last - n; };
-        List list;
-        Found found;
-        std::size_t window = 0;
-        for (std::size_t n = 0; n < last; n += at_once) {
-            const unsigned char* pages[at_once];
-            for (std::size_t i = 0; i < at_once; ++i) pages[i] = page_at(at(smaller(n + i, last - 1)));
-            std::uint32_t away[at_once * page];
-            const bool some = distances(pages, q, list.limit(), away);
-            for (std::size_t i = 0; i < at_once && n + i < last; ++i) {
-                const std::size_t first = at(n + i) * page;
-                for (std::size_t l = 0; some && l < page && first + l < there; ++l)
-                    if (away[i * page + l] < list.limit()) list.insert(away[i * page + l], label_of(first + l));
-                while (window + 1 < windows && (n + i + 1) * page >= limits[window])
-                    list.copy(found.label + nearest * window++);
-            }
-        }
-        while (window < windows) list.copy(found.label + nearest * window++);
-        return found;
+    Found find(const std::uint8_t* q) const { return find(q, state_->squared != 0, windows); }
+
+    // Tries the other distance, in the middle window, and changes to it once it has found more than 10 more neighbours
+    // of the right label there since it last was behind. Squares single out large differences, which suits round
+    // clusters; sums forgive a column that is off.
+    void try_other_distance(const Found& found, const std::uint8_t* q, std::size_t y) {
+        constexpr std::size_t most_columns = 250000;  // whose squares fit into 32 bits
+        if (columns_ > most_columns) return;
+        const std::uint64_t lead = state_->lead + find(q, state_->squared == 0, 2).right(y), own = found.right(y);
+        state_->lead = lead > own ? lead - own : 0;
+        if (state_->lead <= enough_lead) return;
+        state_->lead = 0;
+        state_->squared = 1 - state_->squared;
     }
 
     double score(const Found& found, std::size_t r) const {
@@ -155,7 +148,8 @@ class LabelRing {
     bool valid(std::size_t pages) const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         bool good = state_->pages == pages && state_->filled <= capacity() && state_->next <= state_->filled &&
-                    (state_->next < capacity() || capacity() == 0);
+                    (state_->next < capacity() || capacity() == 0) && state_->squared <= 1 &&
+                    state_->lead <= enough_lead;
         for (std::size_t m = 0; m < neighbours; ++m)
             good = good && within(state_->weights[m], -1e9, 1e9) && within(state_->squares[m], 1.0, 1e18);
         for (std::size_t k = 0; k < columns_; ++k) good = good && column_weights_[k] <= 127;
@@ -166,12 +160,14 @@ class LabelRing {
 
   private:
     static constexpr std::size_t page = 16;
+    static constexpr std::uint64_t enough_lead = 10;
 
     struct State {
         double weights[neighbours], squares[neighbours];
         std::uint64_t pages, filled, next;  // rows there are, and the place of the next one
+        std::uint64_t squared, lead;        // 1 if distances are; by how much the other kind leads
     };
-    static_assert(part_of_state<State, 168>);
+    static_assert(part_of_state<State, 184>);
 
     static std::size_t label_bytes(std::size_t classes) { return classes > 256 ? 2 : 1; }
     double input(std::int32_t label, std::size_t r) const {
@@ -211,14 +207,45 @@ class LabelRing {
         }
     };
 
+    // In the first `wanted` windows.
+    Found find(const std::uint8_t* q, bool squared, std::size_t wanted) const {
+        const std::size_t there = rows();
+        const std::size_t limits[] = {larger(smaller(capacity() / 64, std::size_t(256)), page),
+                                      larger(capacity() / 8, page)};
+        const std::size_t last = (there + page - 1) / page;  // pages that hold rows
+        const std::size_t place = static_cast<std::size_t>(state_->next);
+        const std::size_t newest = place > 0 ? (place - 1) / page : last - 1;
+        const auto at = [&](std::size_t n) { return newest >= n ? newest - n : newest + last - n; };
+        List list;
+        Found found;
+        std::size_t window = 0;
+        for (std::size_t n = 0; n < last && window < wanted; n += at_once) {
+            const unsigned char* pages[at_once];
+            for (std::size_t i = 0; i < at_once; ++i) pages[i] = page_at(at(smaller(n + i, last - 1)));
+            std::uint32_t away[at_once * page];
+            const bool some = distances(pages, q, squared, list.limit(), away);
+            for (std::size_t i = 0; i < at_once && n + i < last; ++i) {
+                const std::size_t first = at(n + i) * page;
+                for (std::size_t l = 0; some && l < page && first + l < there; ++l)
+                    if (away[i * page + l] < list.limit()) list.insert(away[i * page + l], label_of(first + l));
+                while (window + 1 < windows && (n + i + 1) * page >= limits[window])
+                    list.copy(found.label + nearest * window++);
+            }
+        }
+        while (window < windows) list.copy(found.label + nearest * window++);
+        return found;
+    }
+
     // Distances of the rows of some pages. False if none is below the limit: they only grow from column to column, so
     // many pages turn out to be too far before all columns are added up.
-    bool distances(const unsigned char* const* pages, const std::uint8_t* q, std::uint32_t limit,
+    bool distances(const unsigned char* const* pages, const std::uint8_t* q, bool squared, std::uint32_t limit,
                    std::uint32_t* out) const {
         constexpr std::size_t between_tests = 8;
         Distances sums;
         for (std::size_t k = 0; k < columns_;) {
             const std::size_t end = smaller(k + between_tests, columns_);
+            for (; squared && k + 3 < end; k += 4) sums.template add_squares<4>(pages, k, q, column_weights_);
+            for (; squared && k < end; ++k) sums.template add_squares<1>(pages, k, q, column_weights_);
             for (; k + 1 < end; k += 2) sums.template add<2>(pages, k, q, column_weights_);
             if (k < end) sums.template add<1>(pages, k++, q, column_weights_);
             if (!sums.any_below(limit)) return false;
@@ -228,7 +255,8 @@ class LabelRing {
     }
 
 #if POCKETKERNEL_REGISTER_BYTES > 0
-    // In registers, each of which has one of four rows that follow each other. Two products fit into 16 bits.
+    // In registers, each of which has one of four rows that follow each other. Two products fit into 16 bits, and four
+    // squares.
     static constexpr std::size_t at_once = POCKETKERNEL_REGISTER_BYTES / page;
     struct Distances {
         typedef std::uint8_t Bytes __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
@@ -243,16 +271,25 @@ class LabelRing {
                                      const std::uint8_t* weights) {
             Shorts even{}, odd{};
             for (std::size_t n = k; n < k + N; ++n) {
-                const Bytes rows = load(pages, n * page), same = Bytes{} + q[n];
-                const Bytes gaps = (rows > same ? rows : same) - (rows < same ? rows : same);
+                const auto gaps = reinterpret_cast<Shorts>(gaps_of(pages, n, q));
                 const Shorts weight = Shorts{} + weights[n];
-                even += (reinterpret_cast<Shorts>(gaps) & std::uint16_t(255)) * weight;
-                odd += (reinterpret_cast<Shorts>(gaps) >> 8) * weight;
+                even += (gaps & std::uint16_t(255)) * weight;
+                odd += (gaps >> 8) * weight;
             }
-            sums[0] += reinterpret_cast<Words>(even) & 0xffffu;
-            sums[1] += reinterpret_cast<Words>(odd) & 0xffffu;
-            sums[2] += reinterpret_cast<Words>(even) >> 16;
-            sums[3] += reinterpret_cast<Words>(odd) >> 16;
+            add(even, odd);
+        }
+        template <std::size_t N>
+        POCKETKERNEL_INLINE void add_squares(const unsigned char* const* pages, std::size_t k, const std::uint8_t* q,
+                                             const std::uint8_t* weights) {
+            Shorts even{}, odd{};
+            for (std::size_t n = k; n < k + N; ++n) {
+                const auto gaps = reinterpret_cast<Shorts>(gaps_of(pages, n, q));
+                const Shorts weight = Shorts{} + weights[n];
+                const Shorts one = weighed(gaps & std::uint16_t(255), weight), other = weighed(gaps >> 8, weight);
+                even += one * one;
+                odd += other * other;
+            }
+            add(even, odd);
         }
         POCKETKERNEL_INLINE bool any_below(std::uint32_t limit) const {
             const auto least_of = [](Words a, Words b) POCKETKERNEL_FLAT { return a < b ? a : b; };
@@ -268,6 +305,21 @@ class LabelRing {
         }
 
       private:
+        static POCKETKERNEL_INLINE Bytes gaps_of(const unsigned char* const* pages, std::size_t k,
+                                                 const std::uint8_t* q) {
+            const Bytes rows = load(pages, k * page), same = Bytes{} + q[k];
+            return (rows > same ? rows : same) - (rows < same ? rows : same);
+        }
+        static POCKETKERNEL_INLINE Shorts weighed(Shorts gaps, Shorts weight) {
+            const Shorts h = (gaps * weight + std::uint16_t(64)) >> 7, most = Shorts{} + std::uint16_t(127);
+            return h < most ? h : most;
+        }
+        POCKETKERNEL_INLINE void add(Shorts even, Shorts odd) {
+            sums[0] += reinterpret_cast<Words>(even) & 0xffffu;
+            sums[1] += reinterpret_cast<Words>(odd) & 0xffffu;
+            sums[2] += reinterpret_cast<Words>(even) >> 16;
+            sums[3] += reinterpret_cast<Words>(odd) >> 16;
+        }
         static POCKETKERNEL_INLINE Bytes load(const unsigned char* const* pages, std::size_t at) {
             typedef std::uint8_t Part __attribute__((vector_size(page)));
             Part parts[at_once];
@@ -291,6 +343,16 @@ class LabelRing {
                 for (std::size_t l = 0; l < page; ++l) {
                     const int gap = pages[0][n * page + l] - q[n];
                     sums[l] += static_cast<std::uint32_t>((gap < 0 ? -gap : gap) * weights[n]);
+                }
+        }
+        template <std::size_t N>
+        void add_squares(const unsigned char* const* pages, std::size_t k, const std::uint8_t* q,
+                         const std::uint8_t* weights) {
+            for (std::size_t n = k; n < k + N; ++n)
+                for (std::size_t l = 0; l < page; ++l) {
+                    const int gap = pages[0][n * page + l] - q[n];
+                    const int h = smaller(((gap < 0 ? -gap : gap) * weights[n] + 64) >> 7, 127);
+                    sums[l] += static_cast<std::uint32_t>(h * h);
                 }
         }
         bool any_below(std::uint32_t limit) const {

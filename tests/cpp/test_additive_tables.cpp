@@ -43,6 +43,10 @@ TEST(additive_tables_step) {
     t.tables.scale(1, -4.0);
     CHECK_NEAR(t.at(-60.0, 5.0)[1], 2.0, 1e-12);
     CHECK_NEAR(t.at(-60.0, 5.0)[0], 2.0, 1e-12);
+    Tables<double> fresh;
+    CHECK_EQUAL(fresh.tables.norm2(), 0.0);
+    fresh.tables.step(far, steps);  // a step of 2 and -0.5, half of it in either column, and nearly all on one knot
+    CHECK_NEAR(fresh.tables.norm2(), 2.0 * (1.0 + 0.0625), 0.01);
 }
 
 template <class T>

@@ -26,13 +26,14 @@ struct Ring {
     std::uint64_t* counts() { return reinterpret_cast<std::uint64_t*>(block) + 18; }
 };
 
-// Every row there ever was, and what the header says of the nearest, one by one.
+// Every row there ever was, and what the header says of the nearest, one by one; in either kind of distance.
 template <class T>
-void finds_the_nearest() {
+void finds_the_nearest(bool squared) {
     constexpr std::size_t capacity = pages * 16, rows = 2 * capacity + 37;
     static std::uint8_t all[rows][d];
     static std::size_t labels[rows];
     Ring<T> ring;
+    ring.counts()[3] = squared;
     CHECK_EQUAL(ring.of.capacity(), capacity);
     Rng rng(1);
     T factors[d] = {T(1), T(0.5), T(3), T(0.01), T(1)};
@@ -59,8 +60,11 @@ void finds_the_nearest() {
                         std::size_t row = (t - 1) / capacity * capacity + place;  // the last one stored there
                         if (row >= t) row -= capacity;
                         std::uint32_t away = 0;
-                        for (std::size_t k = 0; k < d; ++k)
-                            away += weights[k] * static_cast<unsigned>(std::abs(all[row][k] - all[t][k]));
+                        for (std::size_t k = 0; k < d; ++k) {
+                            const unsigned gap = weights[k] * static_cast<unsigned>(std::abs(all[row][k] - all[t][k]));
+                            const unsigned h = smaller((gap + 64) / 128, 127u);
+                            away += squared ? h * h : gap;
+                        }
                         auto its = static_cast<std::int32_t>(labels[row]);
                         for (std::size_t m = 0; m < 3; ++m)
                             if (away < best[m] || (label[m] < 0 && its >= 0)) {
@@ -84,6 +88,37 @@ void finds_the_nearest() {
     CHECK(ring.of.valid(pages) && !ring.of.valid(pages - 1));
     ring.rows[sizeof ring.rows - 1] = classes;  // a label that there is not
     CHECK(!ring.of.valid(pages));
+}
+
+// Rows that two columns tell apart in different ways: which of them is nearer depends on the kind of distance.
+template <class T>
+void changes_its_distance() {
+    Ring<T> ring;
+    const std::uint8_t q[d] = {128, 128, 128, 128, 128}, far_in_one[d] = {180, 128, 128, 128, 128},
+                       off_in_all[d] = {140, 140, 140, 140, 140};
+    const T factors[d] = {T(1), T(1), T(1), T(1), T(1)};
+    ring.of.weigh(factors);
+    for (std::size_t n = 0; n < 3; ++n) {
+        ring.of.store(far_in_one, 1);
+        ring.of.store(off_in_all, 2);
+    }
+    CHECK_EQUAL(ring.of.find(q).first(2), 1);
+    const auto ask = [&](std::size_t y) {
+        const auto found = ring.of.find(q);
+        ring.of.try_other_distance(found, q, y);
+        return ring.of.find(q).first(2);
+    };
+    for (std::size_t y : {2, 2, 2, 1, 2}) CHECK_EQUAL(ask(y), 1);  // leads by 3, 6, 9, 6, 9
+    CHECK_EQUAL(ask(2), 2);
+    CHECK(ring.of.valid(pages));
+    for (int n = 0; n < 9; ++n) CHECK_EQUAL(ask(2), 2);
+    for (int n = 0; n < 3; ++n) CHECK_EQUAL(ask(1), 2);
+    CHECK_EQUAL(ask(1), 1);
+    for (std::size_t n : {3, 4}) {
+        Ring<T> damaged;
+        damaged.counts()[n] = n == 3 ? 2 : 11;
+        CHECK(!damaged.of.valid(pages));
+    }
 }
 
 // A ring that grows keeps its rows and fills the new room first; one that shrinks loses what was there.
@@ -200,8 +235,14 @@ TEST(label_ring_forgets_rows) {
     forgets_rows<double>();
 }
 TEST(label_ring_finds_the_nearest) {
-    finds_the_nearest<float>();
-    finds_the_nearest<double>();
+    for (bool squared : {false, true}) {
+        finds_the_nearest<float>(squared);
+        finds_the_nearest<double>(squared);
+    }
+}
+TEST(label_ring_changes_its_distance) {
+    changes_its_distance<float>();
+    changes_its_distance<double>();
 }
 TEST(label_ring_changes_its_size) {
     for (std::size_t of_classes : {2, 7, 300}) {

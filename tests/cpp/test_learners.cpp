@@ -77,7 +77,8 @@ const KernelSpec mixed[] = {{Family::gaussian, 0.25},  {Family::laplacian, 2.0},
 const KernelSpec gaussians[] = {
     {Family::gaussian, 0.25}, {Family::gaussian, 1.0}, {Family::gaussian, 4.0}, {Family::gaussian, 0.7}};
 const KernelSpec sharing[] = {{Family::linear, 1.0},   {Family::gaussian, 2.0},  {Family::gaussian, 1.0},
-                              {Family::gaussian, 0.5}, {Family::laplacian, 1.0}, {Family::polynomial, 4.0}};
+                              {Family::gaussian, 0.5}, {Family::laplacian, 1.0}, {Family::polynomial, 4.0},
+                              {Family::matern32, 1.0}, {Family::linear, 1.0}};
 const KernelSpec halving[] = {{Family::linear, 1.0},   {Family::gaussian, 4.0}, {Family::gaussian, 2.0},
                               {Family::gaussian, 1.0}, {Family::gaussian, 0.5}, {Family::gaussian, 0.25}};
 const char *const S = "m_omd_s", *const H = "m_omd_h", *const LKM = "lkm_books", *const R = "raker",
@@ -663,7 +664,7 @@ TEST(pocket_classifier_survives_any_state) {
         Config c = config(which);
         c.kernel_count = 4;
         c.budget = 40;
-        if (n % 2 == 1) c.kernels = sharing, c.kernel_count = 6, c.budget = 120;  // with a ring and ferns
+        if (n % 2 == 1) c.kernels = sharing, c.kernel_count = 8, c.budget = 120;  // with all experts
         Made made(which, c), victim(which, c), fresh(which, c);
         Stream stream(5, which.classes);
         teach(*made, stream, 300);
@@ -687,7 +688,7 @@ TEST(pocket_classifier_shares_memory) {
         for (std::size_t budget : {0, 1, 20, 500}) {
             Config c = config(which);
             c.kernels = sharing;
-            c.kernel_count = 6;
+            c.kernel_count = 8;
             c.budget = budget;
             Made made(which, c), twin(which, c);
             Stream stream(4, which.classes);
@@ -798,6 +799,7 @@ TEST(learners_bits) {
     for (const Which& which : pockets) {
         Config c = config(which);
         c.kernels = sharing;
+        c.kernel_count = 8;
         c.budget = 500;
         Made made(which, c);
         Stream stream(11, which.classes);

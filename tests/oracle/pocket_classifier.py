@@ -1,8 +1,8 @@
-"""PocketClassifier: a linear model, random features of several widths, a ring of rows, ferns, the last labels; mixed.
+"""PocketClassifier: a linear model, random features of several widths, ring, ferns, functions of columns, lags; mixed.
 
 K experts of R functions each; expert 0 is linear, then come the widths, then ring and ferns if there is a block for
-them to share, then the last labels. Frequencies change hands in tiles of `lanes`. Classes are 0 .. C - 1; of two,
-R = 1.
+them to share, then a sum of functions of single columns, then the last labels. Frequencies change hands in tiles of
+`lanes`. Classes are 0 .. C - 1; of two, R = 1.
 """
 
 import math
@@ -56,9 +56,10 @@ class Block:
 class PocketClassifier:
     least_loss = 1e-3
 
-    def __init__(self, widths, frequencies, d, C, lanes, lag, block=None, seed=None):
+    def __init__(self, widths, frequencies, d, C, lanes, lag, block=None, additive=False, seed=None):
         self.widths, self.lanes, self.d = np.array([np.inf, *widths]), lanes, d
-        self.K, self.R = 1 + len(widths) + 2 * (block is not None) + lag, 1 if C == 2 else C
+        self.K, self.R = 1 + len(widths) + 2 * (block is not None) + additive + lag, 1 if C == 2 else C
+        self.additive = self.K - 1 - lag if additive else None  # its place
         self.lag, self.block, self.rng = lag, block, Rng(seed or 0)
         self.owners = max(0, len(widths) - 1)
         if block is not None:
@@ -90,6 +91,9 @@ class PocketClassifier:
         self.column_weights = np.full(d, 16)
         self.ring_weights = np.tile([1, 1 / 1.5, 1 / 2], 3) / 3
         self.ring_squares = np.ones(9)
+        self.squared, self.lead = False, 0  # the kind of distance, and by how much the other one leads
+        # the values of functions of columns at knots a third apart
+        self.knots = np.zeros((R, d, 16))
         # mixture
         self.w, self.A = np.full(K, 1 / K), RIDGE * np.eye(K)
         # change
@@ -98,7 +102,7 @@ class PocketClassifier:
         self.turns = self.hurries = self.moves = self.clipped = self.limited = self.restarts = 0
         self.weighings = 0
         self.cumulative_loss = 0.0
-        self.events, self.started, self.shifts, self.grown = [], {}, 0, 0
+        self.events, self.started, self.shifts, self.grown, self.changes = [], {}, 0, 0, 0
 
     def draw(self, tiles):
         """Frequencies of so many tiles: normal numbers in pairs, rounded to 1/32."""
@@ -115,7 +119,13 @@ class PocketClassifier:
     def count(self, i):
         """Frequencies that serve expert i, or rows, or ferns."""
         if self.block and i >= len(self.widths):
-            return {0: self.filled, 1: len(self.block.ferns)}.get(i - len(self.widths), 0)
+            counts = [self.filled, len(self.block.ferns)]
+            if i - len(self.widths) < 2:
+                return counts[i - len(self.widths)]
+        if i == self.additive:
+            return self.d
+        if i >= len(self.widths):
+            return 0
         return int(np.count_nonzero((self.owner == i) | (self.owner == i - 1))) if i > 0 else 0
 
     def lesson(self, scores, y):
@@ -142,7 +152,7 @@ class PocketClassifier:
         angles = self.W @ z / (self.widths[self.owner] * math.sqrt(self.square))
         return np.stack([np.cos(angles), np.sin(angles), np.cos(2 * angles), np.sin(2 * angles)], axis=1)
 
-    def neighbours(self, z):
+    def neighbours(self, z, squared):
         """Labels of the three nearest rows in three windows of whole pages, the newest page first; -1 for none."""
         self.q = 128 + np.clip(np.floor(16 * z + 0.5), -127, 127).astype(int)
         capacity, there, found = len(self.row_labels), self.filled, []
@@ -153,7 +163,8 @@ class PocketClassifier:
         ]
         for rows in (max(min(capacity // 64, 256), 16), max(capacity // 8, 16), capacity):
             places = np.concatenate([np.zeros(0, int), *order[: -(-rows // 16)]])
-            away = np.abs(self.ring_row[places] - self.q) @ self.column_weights
+            gaps = np.abs(self.ring_row[places] - self.q) * self.column_weights
+            away = np.sum(np.minimum((gaps + 64) // 128, 127) ** 2 if squared else gaps, axis=1)
             nearest = self.row_labels[places[np.argsort(away, kind="stable")[:3]]]
             found += [*nearest, *[-1] * (3 - len(nearest))]
         return np.array(found)
@@ -175,10 +186,16 @@ class PocketClassifier:
             s[len(self.widths)] = self.says(self.found).T @ self.ring_weights
             for fern, leaf in zip(self.block.ferns, self.leaves, strict=True):
                 s[len(self.widths) + 1] += fern.leaves[leaf]
+        if self.additive:
+            s[self.additive] = np.tensordot(self.knots, self.hats(z), 2)
         if self.lag:
             s[-1] = self.lag_weights @ self.lags
         self.clipped += int(np.sum(np.abs(s) > 8))
         return np.clip(s, -8, 8)
+
+    def hats(self, z):
+        """How much each knot of each column counts at z: 1 on it, 0 from the next one on."""
+        return np.maximum(0, 1 - np.abs(np.clip(3 * z + 7.5, 0, 14.999)[:, None] - np.arange(16)))
 
     def norms(self):
         squares = [np.sum(self.a**2) + np.sum(self.bias**2)]
@@ -187,6 +204,7 @@ class PocketClassifier:
             squares.append(np.sum(mine**2) + np.sum(lent**2))
         if self.block:
             squares += [np.sum(self.ring_weights**2), sum(np.sum(fern.leaves**2) for fern in self.block.ferns)]
+        squares += [np.sum(self.knots**2)] if self.additive else []
         squares += [np.sum(self.lag_weights**2)] if self.lag else []
         return np.sqrt(squares)
 
@@ -196,7 +214,7 @@ class PocketClassifier:
         z[np.isnan(x)] = 0
         waves = self.waves(self.factors * z)
         if self.block:
-            self.found, self.x = self.neighbours(z), x - self.block.anchors
+            self.found, self.x = self.neighbours(z, self.squared), x - self.block.anchors
             self.leaves = [fern.leaf(self.x) for fern in self.block.ferns]
         s = self.experts(z, waves)
         F = self.w @ s
@@ -215,6 +233,8 @@ class PocketClassifier:
         weigh = len(self.widths) > 1 and self.rounds * 0x9E3779B97F4A7C15 % 2**64 < 2**62
         if self.block:
             self.gather_evidence(s, F, target, mistake, loss, weigh)
+            if weigh:
+                self.try_other_distance(z, target)
         if weigh:
             self.weigh_columns(x, weighed, waves, c * slope)
         self.teach_experts(z, waves, s, F, target, c)
@@ -277,6 +297,13 @@ class PocketClassifier:
             for g, experts in enumerate((slice(1, n), slice(n, n + 1), slice(n + 1, n + 2))):
                 without = self.lesson(F - self.w[experts] @ s[experts], y)[0]
                 b.worth[g] += (without - loss - b.worth[g]) / max(1, recent / 4)
+
+    def try_other_distance(self, z, y):
+        """Count how many of the three nearest rows of the middle window have the label of this one."""
+        other = self.neighbours(z, not self.squared)
+        self.lead = max(0, self.lead + np.sum(other[3:6] == y) - np.sum(self.found[3:6] == y))
+        if self.lead > 10:
+            self.squared, self.lead, self.changes = not self.squared, 0, self.changes + 1
 
     def share(self):
         """Move memory among waves, ring and ferns towards what the evidence says."""
@@ -376,6 +403,10 @@ class PocketClassifier:
                 G = self.says(self.found) @ g
                 self.ring_weights = self.ring_weights - 0.5 * c * G / np.sqrt(self.ring_squares + c**2 * G**2)
                 self.ring_squares = self.ring_squares + c * G**2
+            elif i == self.additive:
+                hats = self.hats(z)
+                moves = -2 * math.sqrt(self.d) / math.sqrt(whole) * c * g
+                self.knots += np.multiply.outer(moves, hats / np.sum(hats**2))
             elif self.count(i) > 0:
                 n = self.count(i)
                 rate = 0.5 if self.R == 1 else 2.0

@@ -13,6 +13,8 @@ const LARGER_IN_PYTHON = 320;
 // fewer columns than these.
 const LEAST_BLOCK = 48 * 1024;
 const WIDE = 64;
+// Functions of single columns take part if the frequencies have at least so many times their bytes.
+const LEAST_ADDITIVE = 16;
 const PAGE = 65536;
 const ALIGNMENT = 64;
 const BLOCK = 4096; // rows that are handed over at once
@@ -120,11 +122,15 @@ class Core {
 function choices(features, classes, lag) {
     const block = [["laplacian", 1], ["polynomial", 4]], last = lag ? [["linear"]] : [];
     const gaussians = (widths) => widths.map((width) => ["gaussian", width]);
+    const functions = classes === 2 ? 1 : classes, bytes = features + (4 * functions + 1) * 4, all = ROOM[0][0];
+    const additive = Math.max(all, Math.floor(LEAST_ADDITIVE * 16 * functions * 4 * features / bytes));
     const always = classes > 2 ? block : [];
     const some = ROOM.map(([least, widths]) => [least, [["linear"], ...(widths.length ? [...gaussians(widths), ...always, ...last] : [])]]);
+    if (features < WIDE) some.unshift([additive, [["linear"], ...gaussians(WIDTHS), ...always, ["matern32", 1], ...last]]);
     if (classes === 2 && features < WIDE) {
-        const least = Math.max(ROOM[0][0], Math.floor(LEAST_BLOCK / (features + 20)));
+        const least = Math.max(all, Math.floor(LEAST_BLOCK / bytes));
         some.unshift([least, [["linear"], ...gaussians(WIDTHS), ...block, ...last]]);
+        some.unshift([Math.max(least, additive), [["linear"], ...gaussians(WIDTHS), ...block, ["matern32", 1], ...last]]);
     }
     return some;
 }
@@ -204,6 +210,7 @@ export class PocketClassifier {
             if (family === "gaussian") return `width ${parameter}`;
             if (family === "laplacian") return "nearest rows";
             if (family === "polynomial") return "ferns";
+            if (family === "matern32") return "functions of columns";
             if (family === "linear") return i === 0 ? "linear" : "last labels";
             return family;
         });

@@ -3,23 +3,24 @@
 //   z      the row, its columns brought to one scale (ColumnScale)
 //   z'     z, its columns weighed by how much they matter (ColumnRelevance)
 //   s_i    expert i's score, within +-8:  the first is linear in z; then some that have a width in z' (FeaturePool);
-//   one
-//          that asks the nearest of the last rows (LabelRing); tables along the axes (Ferns); and one that knows only
-//          the last labels (LabelLags)
+//          one that asks the nearest of the last rows (LabelRing); tables along the axes (Ferns); a sum of functions of
+//          one column each (AdditiveTables); and one that knows only the last labels (LabelLags)
 //   F      sum_i w_i s_i, mixed by NewtonMixture
 //   l      logistic loss; g_i is its slope between s_i and F, so that experts also mend what the mixture gets wrong
 //
-// Experts take AdaGrad steps: the linear one with a rate for every column, widths and ferns with one rate for all their
-// features, whose squares sum to the same in every row. Widths, ring and ferns share one block: widths at the front,
-// then ferns, the ring at the end. Memory follows the evidence (`share`, `review`). Tests on the side tell when the
-// stream has changed, and the last events are kept. Of two classes one function is learned, of more one for each.
+// Experts take AdaGrad steps: the linear one with a rate for every column, widths, ferns and sums of functions with one
+// rate for all their features, whose squares sum to about the same in every row. Widths, ring and ferns share one
+// block: widths at the front, then ferns, the ring at the end. Memory follows the evidence (`share`, `review`). Tests
+// on the side tell when the stream has changed, and the last events are kept. Of two classes one function is learned,
+// of more one for each.
 //
 // The kernels of the config are the linear one, then Gaussians, each half as wide as the one before; then a Laplacian
-// and a polynomial one if there are to be a ring and ferns; then a linear one again if there is to be an expert on the
-// last labels. Widths are in units of the data's own scale, the root of the mean |z'|^2. budget is D: as many
-// frequencies would fit into the block if all of it were theirs.
+// and a polynomial one if there are to be a ring and ferns; then a Matern 3/2 if there are to be functions of columns;
+// then a linear one again if there is to be an expert on the last labels. Widths are in units of the data's own scale,
+// the root of the mean |z'|^2. budget is D: as many frequencies would fit into the block if all of it were theirs.
 #pragma once
 
+#include "../additive_tables.hpp"
 #include "../column_relevance.hpp"
 #include "../column_scale.hpp"
 #include "../event_log.hpp"
@@ -38,7 +39,7 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision = 6;  // 5 had no linear expert on sparse rows that counts from 0
+    static constexpr std::uint32_t revision = 7;  // 6 had rings with one kind of distance, and no functions of columns
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -47,12 +48,13 @@ class PocketClassifier : public Learner<T> {
         if (c.loss != Loss::logistic) return Status::loss_not_logistic;
         if (c.storage != Storage::full) return Status::storage_unsuited;
         const std::size_t widths = widths_of(c);
-        const bool suited = is_linear_and_halving(c, widths) && (!shares_block(c) || widths > 0);
+        const bool suited = is_linear_and_halving(c, widths) && (!shares_block(c) || widths > 0) &&
+                            (!has_additive(c) || c.features < sparse_from);
         return suited ? Status::ok : Status::kernels_not_halving;
     }
 
     PocketClassifier(const Config& c, Arena& arena)
-        : Learner<T>(c, arena, {false, sparse_from, shares_block(c) ? 2u : 0u, values_of(c)}),
+        : Learner<T>(c, arena, {false, sparse_from, rows_of(c), values_of(c)}),
           R_(functions_of(c)),
           widths_(static_cast<std::uint32_t>(widths_of(c))) {
         const bool may_be_sparse = c.features >= sparse_from;
@@ -69,6 +71,7 @@ class PocketClassifier : public Learner<T> {
         scale_ = ColumnScale<T>(arena, c.features, may_be_sparse, course_ ? &course_->pace : nullptr);
         if (widths_ > 0) relevance_ = ColumnRelevance<T>(arena, c.features, {1.0, 0.9999, 0.0001});
         linear_ = Coefficients<T>(arena, R_ + 1, c.features);
+        if (has_additive(c)) knots_ = arena.take<T>(c.features, R_, AdditiveTables<T>::knots);
         if (has_block())
             lay_out_block(arena, may_be_sparse);
         else
@@ -76,11 +79,11 @@ class PocketClassifier : public Learner<T> {
         this->end_of_state(arena, widths_ == 0 ? 0 : R_ == 1 ? 1 + widths_ : 2 * R_);
         if (has_block()) {
             scale_.plan(arena);
-            leaves_ = arena.take<std::uint8_t>(block_bytes() / Ferns<T>::bytes(R_));
         } else {
             pool_.plan(arena);
         }
-        scratch_ = arena.take<double>((K_ + 4) * R_ + K_ + NewtonMixture::doubles(K_));
+        const std::size_t leaves = has_block() ? block_bytes() / Ferns<T>::bytes(R_) : 0;
+        scratch_ = arena.take<double>(numbers_in_scratch() + (leaves + sizeof(double) - 1) / sizeof(double));
     }
 
     void reset() {
@@ -246,7 +249,8 @@ class PocketClassifier : public Learner<T> {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         bool good = this->common_valid() && mixture_.valid() && ledger().valid() &&
                     scale_.valid(common_->tally.rounds) && relevance_.valid() && (!has_lags() || lags_.valid()) &&
-                    course_->events.valid(common_->tally.rounds) && (!has_block() || block_valid()) &&
+                    (!has_additive(config_) || additive().valid()) && course_->events.valid(common_->tally.rounds) &&
+                    (!has_block() || block_valid()) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
                     within(course_->surprise, 0.0, 100.0) && (!origin_ || origin_valid()) && course_->weights.valid() &&
@@ -314,16 +318,22 @@ class PocketClassifier : public Learner<T> {
         return static_cast<std::uint32_t>(c.kernel_count * functions_of(c));
     }
     static std::size_t functions_of(const Config& c) { return c.classes == 2 ? 1 : c.classes; }
-    // Experts behind the widths: ring and ferns, then the last labels.
+    // Experts behind the widths: ring and ferns, functions of columns, the last labels.
     static bool knows_labels(const Config& c) {
         return c.kernel_count > 1 && c.kernels[c.kernel_count - 1].family == Family::linear;
     }
-    static bool shares_block(const Config& c) {
+    static bool has_additive(const Config& c) {
         const std::size_t count = c.kernel_count - knows_labels(c);
+        return parts::has(Family::matern32) && count > 1 && c.kernels[count - 1].family == Family::matern32;
+    }
+    static bool shares_block(const Config& c) {
+        const std::size_t count = c.kernel_count - knows_labels(c) - has_additive(c);
         return parts::has(Family::laplacian) && count > 2 && c.kernels[count - 2].family == Family::laplacian &&
                c.kernels[count - 1].family == Family::polynomial;
     }
-    static std::size_t others_of(const Config& c) { return (shares_block(c) ? 2 : 0) + (knows_labels(c) ? 1 : 0); }
+    static std::size_t others_of(const Config& c) {
+        return (shares_block(c) ? 2u : 0u) + has_additive(c) + knows_labels(c);
+    }
     static std::size_t widths_of(const Config& c) { return c.kernel_count - 1 - others_of(c); }
     bool has_lags() const { return knows_labels(config_); }
 
@@ -336,23 +346,32 @@ class PocketClassifier : public Learner<T> {
     bool has_block() const { return shares_block(config_); }
     bool is_ring(std::size_t i) const { return has_block() && i == 1 + widths_; }
     bool is_ferns(std::size_t i) const { return has_block() && i == 2 + widths_; }
+    bool is_additive(std::size_t i) const { return has_additive(config_) && i + 1 + has_lags() == K_; }
     bool is_lags(std::size_t i) const { return has_lags() && i == K_ - 1; }
 
     using Found = typename LabelRing<T>::Found;
-    // A workspace has room for x as the ferns see it, and for z as the ring does.
+    // A workspace has room for x as the ferns see it, for z as the ring does, and for z as functions of columns do.
+    static std::uint32_t rows_of(const Config& c) { return (shares_block(c) ? 2u : 0u) + has_additive(c); }
     static T* raw(const Workspace<T>& work) { return work.rows; }
     std::uint8_t* rounded(const Workspace<T>& work) const {
         return reinterpret_cast<std::uint8_t*>(work.rows + padded<T>(config_.features));
     }
+    T* unweighed(const Workspace<T>& work) const {
+        return work.rows + (has_block() ? 2 : 0) * padded<T>(config_.features);
+    }
 
     // Scratch: slopes of all experts; scores of the mixture, its slopes, and two more such rows; one number for each
-    // expert and, behind it, room for the mixture's.
+    // expert and, behind it, room for the mixture's; then leaves.
     double* slopes_of(std::size_t i) { return scratch_ + i * R_; }
     double* f() { return scratch_ + K_ * R_; }
     double* slope() { return f() + R_; }
     double* blend() { return slope() + R_; }
     double* spare() { return blend() + R_; }
     double* u() { return spare() + R_; }
+    std::size_t numbers_in_scratch() const { return (K_ + 4) * R_ + K_ + NewtonMixture::doubles(K_); }
+    // Of the ferns, that this row falls into.
+    std::uint8_t* leaves() const { return reinterpret_cast<std::uint8_t*>(scratch_ + numbers_in_scratch()); }
+    AdditiveTables<T> additive() const { return {config_.features, R_, knots_}; }
 
     // Where most rows are sparse the linear expert sees z less the z of a row of zeros, which is 0 in every column
     // where x is: its steps, the scale of rows and the relevance then cost as much as a row has values that are not 0.
@@ -379,8 +398,14 @@ class PocketClassifier : public Learner<T> {
             found = ring_.find(rounded(work));
             double* s = work.values + (1 + widths_) * R_;
             for (std::size_t r = 0; r < R_; ++r) s[r] = clipped(ring_.score(found, r));
-            ferns_.evaluate(ferns_at(), raw(work), s + R_, to_learn ? leaves_ : nullptr);
+            ferns_.evaluate(ferns_at(), raw(work), s + R_, to_learn ? leaves() : nullptr);
             for (std::size_t r = 0; r < R_; ++r) s[R_ + r] = clipped(s[R_ + r]);
+        }
+        if (has_additive(config_)) {
+            std::memcpy(unweighed(work), z.dense, config_.features * sizeof(T));
+            double* s = work.values + (K_ - 1 - has_lags()) * R_;
+            additive().evaluate(z.dense, s);
+            for (std::size_t r = 0; r < R_; ++r) s[r] = clipped(s[r]);
         }
         for (std::size_t r = 0; has_lags() && r < R_; ++r) work.values[(K_ - 1) * R_ + r] = clipped(lags_.score(r));
         for (std::size_t r = 0; r < R_; ++r) work.values[r] = clipped(linear_score(z, r));
@@ -488,9 +513,13 @@ class PocketClassifier : public Learner<T> {
             if (is_lags(i)) lags_.step(g, times);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= times;
             if (i == 0) step_linear(z, g, times * times * square, times * square, whole);
-            const double step = (is_ferns(i) ? step_of_ferns() : step_of_waves(frequencies(i))) / std::sqrt(whole);
+            const double step = (is_ferns(i)      ? step_of_ferns()
+                                 : is_additive(i) ? step_of_additive()
+                                                  : step_of_waves(frequencies(i))) /
+                                std::sqrt(whole);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= step;
-            if (is_ferns(i)) ferns_.step(ferns_at(), leaves_, g);
+            if (is_ferns(i)) ferns_.step(ferns_at(), leaves(), g);
+            if (is_additive(i)) additive().step(unweighed(work_), g);
         }
         if (weigh)
             pool_.step(
@@ -514,6 +543,9 @@ class PocketClassifier : public Learner<T> {
     double step_of_ferns() const {
         return ferns_.room() > 0 ? (R_ == 1 ? 1.0 : 2.0) / std::sqrt(static_cast<double>(ferns_.room())) : 0.0;
     }
+
+    // A score moves by as much times the slope.
+    double step_of_additive() const { return -2.0 * std::sqrt(static_cast<double>(config_.features)); }
 
     void step_linear(const Query<T>& z, const double* g, double square, double kept, double whole) {
         if (lists(z))
@@ -692,9 +724,11 @@ class PocketClassifier : public Learner<T> {
         return static_cast<std::size_t>(experts_[i].tiles + (i > 0 ? experts_[i - 1].tiles : 0)) * lanes_of<T>;
     }
 
-    // Rows of the ring, ferns, or the frequencies that serve an expert.
+    // Rows of the ring, ferns, functions of columns, or the frequencies that serve an expert.
     std::size_t stored(std::size_t i) const {
-        return is_ring(i) ? ring_.rows() : is_ferns(i) ? ferns_.size() : frequencies(i);
+        if (is_ring(i)) return ring_.rows();
+        if (is_ferns(i)) return ferns_.size();
+        return is_additive(i) ? config_.features : frequencies(i);
     }
 
     void review(std::uint64_t rounds) {
@@ -744,6 +778,7 @@ class PocketClassifier : public Learner<T> {
         b.near += ((found.first(1) == label ? 0.0 : 1.0) - b.near) / recent;
         b.nearest += ((found.first(2) == label ? 0.0 : 1.0) - b.nearest) / recent;
         if (!one_in_four) return;
+        ring_.try_other_distance(found, rounded(work_), y);
         const auto without = [&](std::size_t from, std::size_t to, double& worth) {
             for (std::size_t r = 0; r < R_; ++r) {
                 blend()[r] = f()[r];
@@ -856,6 +891,7 @@ class PocketClassifier : public Learner<T> {
     double norm2(std::size_t i) const {
         if (is_ring(i)) return ring_.norm2();
         if (is_ferns(i)) return ferns_.norm2(ferns_at());
+        if (is_additive(i)) return additive().norm2();
         if (is_lags(i)) return lags_.norm2();
         if (i > 0) return pool_.norm2(i);
         double total = 0.0;
@@ -879,11 +915,11 @@ class PocketClassifier : public Learner<T> {
     ColumnScale<T> scale_;
     ColumnRelevance<T> relevance_;
     Coefficients<T> linear_;  // row r: function r; row R: sums of squares
+    T* knots_ = nullptr;      // of the functions of columns
     FeaturePool<T> pool_;
     Block* block_ = nullptr;  // that pool, ferns and ring share; without those two the pool has its own memory
     Ferns<T> ferns_;
     LabelRing<T> ring_;
-    std::uint8_t* leaves_ = nullptr;  // of the ferns, that this row falls into
     double* scratch_ = nullptr;
 };
 

@@ -10,7 +10,7 @@ from sklearn.utils import Bunch
 from pocketkernel.certificate import Bound, Guarantee, MixtureSums, mixture_regret
 from pocketkernel.certificate.certificate import ROUNDING
 from pocketkernel.certificate.mixture import RADIUS
-from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial
+from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Matern32, Polynomial
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._pocket import ROOM, WIDTHS, Pocket
@@ -25,6 +25,9 @@ LEAST_BLOCK = 48 * 1024
 FIRST_SHARES = ((0.10, 0.20), (0.25, 0.15))
 """Parts of the shared memory with which ring and ferns begin, of two classes and of more."""
 
+LEAST_ADDITIVE = 16
+"""Functions of single columns take part if the frequencies have at least so many times their bytes."""
+
 EVENTS = ("classes exchanged", "confidence lost", "column changed")
 """Kinds of events, as the core numbers them."""
 
@@ -32,13 +35,13 @@ EVENTS = ("classes exchanged", "confidence lost", "column changed")
 class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
-    Scales every column using the rows seen so far; trains several experts in parallel: a linear model, random
-    features of six kernel widths, the nearest of the last rows, small tables over thresholds of columns (ferns),
-    and the last labels; mixes their scores by Newton steps; and gives more memory to the experts that predict well.
-    It detects changes of the stream and then learns faster; when a column changes its units or its level, its scale
-    is estimated again. NaN (null in a data frame) is a missing value: it counts as the typical value of its column,
-    and ferns learn what it says. Supports two or more classes. Row weights are relative: a row counts in proportion
-    to its weight divided by the geometric mean of about the last 4,096 weights, at most 16 times.
+    Scales every column using the rows seen so far; trains several experts in parallel: a linear model, random features
+    of six kernel widths, the nearest of the last rows, small tables over thresholds of columns (ferns), a sum of
+    functions of single columns, and the last labels; mixes their scores by Newton steps; and gives more memory to the
+    experts that predict well. It detects changes of the stream and then learns faster; when a column changes its units
+    or its level, its scale is estimated again. NaN (null in a data frame) is a missing value: it counts as the typical
+    value of its column, and ferns learn what it says. Supports two or more classes. Row weights are relative: a row
+    counts in proportion to its weight divided by the geometric mean of about the last 4,096 weights, at most 16 times.
     ``docs/pocket_classifier.md`` explains the design and its guarantees.
 
     Parameters
@@ -80,12 +83,14 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         Frequencies that would fit into the memory if other experts had none of it.
     kernel_weights_ : array
         How much each expert counts in the mixture: the linear one first, then the widths, then ring and ferns (for more
-        than two classes, or if there are fewer than 64 columns and about 60 KiB of memory), then the last labels (if
-        `lag`). `shares_` has the same numbers by name.
+        than two classes, or if there are fewer than 64 columns and about 60 KiB of memory), then the functions of single
+        columns (if there are fewer than 64 and they take at most a 16th of the frequencies' memory), then the last
+        labels (if `lag`). `shares_` has the same numbers by name.
     column_relevance_ : array
         How much each column counts in the kernels' distances, 1 in the (geometric) mean: an explanation.
     events_, shares_, memory_shares_, frequencies_, diagnostics_, nbytes
-        See the properties. ``diagnostics_.stored`` has the frequencies of each width, rows of the ring, and ferns.
+        See the properties. ``diagnostics_.stored`` has the frequencies of each width, rows of the ring, ferns,
+        and columns that have a function.
 
     Examples
     --------
@@ -148,6 +153,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     def _short_names(cls, kernels: tuple[Kernel, ...]) -> list[str]:
         names = ["linear", *(f"width {kernel.width:g}" for kernel in kernels if isinstance(kernel, Gaussian))]
         names += ["ring", "ferns"] if cls._has_block(kernels) else []
+        names += ["additive"] if any(isinstance(kernel, Matern32) for kernel in kernels) else []
         return names + (["lag"] if len(kernels) > len(names) else [])
 
     @property
@@ -187,7 +193,10 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     def _expert_names(self) -> list[str]:
         """What each expert is, in words."""
         kernels = self._recipe.kernels
-        named = {"linear": "the last labels", "laplacian": "the last rows", "polynomial": "the ferns"}
+        named = {
+            "linear": "the last labels", "laplacian": "the last rows", "polynomial": "the ferns",
+            "matern32": "the functions of single columns",
+        }  # fmt: skip
         rest = [named.get(one.family) or f"the width {one.parameter:g}" for one in kernels[1:]]
         return ["the linear part", *rest]
 
@@ -199,7 +208,8 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     def _plan_experts(self, recipe: Recipe) -> tuple[tuple[str, int, str], ...]:
         functions, size = 1 if recipe.classes == 2 else recipe.classes, 8 if recipe.doubles else 4
         lanes, owners = 64 // size, sum(isinstance(kernel, Gaussian) for kernel in recipe.kernels) - 1
-        tiles, counts = recipe.budget // lanes, {"linear": (recipe.features, "columns"), "lag": (3, "labels")}
+        columns = (recipe.features, "columns")
+        tiles, counts = recipe.budget // lanes, {"linear": columns, "additive": columns, "lag": (3, "labels")}
         if self._has_block(recipe.kernels):
             # As the core begins: frequencies in tiles, ferns, and the ring in pages of 16 rows.
             tile = lanes * ((4 * functions + 1 + (recipe.features >= WIDE)) * size + recipe.features)
@@ -216,13 +226,18 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         return tuple((name, *counts[name]) if name in counts else (name, next(widths), "frequencies") for name in names)
 
     def _choices(self, recipe: Recipe) -> list[tuple[int, tuple[Kernel, ...]]]:
+        functions, size = 1 if recipe.classes == 2 else recipe.classes, 8 if recipe.doubles else 4
+        bytes_of_one, all_widths = recipe.features + (4 * functions + 1) * size, ROOM[0][0]
+        additive = max(all_widths, LEAST_ADDITIVE * 16 * functions * size * recipe.features // bytes_of_one)
         block, lag = (Laplacian(1.0), Polynomial(4)), (Linear(),) if self.lag else ()
         always = block if recipe.classes > 2 else ()
         choices = [(least, (Linear(), *((*widths, *always, *lag) if widths else ()))) for least, widths in ROOM]
+        if recipe.features < WIDE:
+            choices.insert(0, (additive, (Linear(), *WIDTHS, *always, Matern32(1.0), *lag)))
         if recipe.classes == 2 and recipe.features < WIDE:
-            bytes_of_one = recipe.features + 5 * (8 if recipe.doubles else 4)
-            least = max(ROOM[0][0], LEAST_BLOCK // bytes_of_one)
+            least = max(all_widths, LEAST_BLOCK // bytes_of_one)
             choices.insert(0, (least, (Linear(), *WIDTHS, *block, *lag)))
+            choices.insert(0, (max(least, additive), (Linear(), *WIDTHS, *block, Matern32(1.0), *lag)))
         return choices
 
     @staticmethod

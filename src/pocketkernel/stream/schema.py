@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 from pocketkernel.stream import dates
@@ -200,6 +201,7 @@ def _encoded(feature: Feature, guess: Guess) -> str:
     return "as it is" if feature.kind == "number" else "0 or 1"
 
 
+@cache
 def _plural(count: int, what: str) -> str:
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
