@@ -262,7 +262,7 @@ void add_keys(nb::module_& m) {
         .def(nb::init<>())
         .def_prop_ro("nbytes", &Keys::nbytes)
         .def("find", &Keys::find, "keys"_a, "slots"_a.noconvert(), "unknown"_a)
-        .def("get", &Keys::get, "key"_a)
+        .def("get", &Keys::get, "key"_a.none())
         .def("put", nb::overload_cast<nb::handle, std::uint32_t>(&Keys::put), "key"_a, "slot"_a)
         .def("place", &Keys::place, "keys"_a, "first"_a)
         .def("remove", &Keys::remove, "slot"_a)
@@ -271,7 +271,7 @@ void add_keys(nb::module_& m) {
         .def("slots", &Keys::slots, "out"_a.noconvert())
         .def("column", &Keys::column)
         .def("__len__", &Keys::size)
-        .def("__contains__", &Keys::contains, "key"_a);
+        .def("__contains__", &Keys::contains, "key"_a.none());
 }
 
 }  // namespace pocketkernel::binding

@@ -612,6 +612,11 @@ def test_fleet_run_refuses(table, tmp_path, capsys):
 def test_what_cannot_be_a_key_is_not_in_a_fleet():
     fleet = fleet_of().partial_fit([1], np.zeros((1, 3)), [0])
     assert [key in fleet for key in (1, None, 1.5, [], object())] == [True, False, False, False, False]
+    for key in (None, 1.5, "a"):
+        with pytest.raises(KeyError):
+            fleet[key]
+        with pytest.raises(KeyError):
+            del fleet[key]
 
 
 @pytest.mark.parametrize("copy", [copy.copy, copy.deepcopy, pickle.dumps])
