@@ -475,10 +475,11 @@ class PocketClassifier : public Learner<T> {
 
     // ---- lessons ----------------------------------------------------------------------------------------------------
 
-    // The loss of R scores, and its slopes.
+    // The loss of R scores, and its slopes; for those alone no logarithm is taken, and the loss is 0.
+    template <bool Value = true>
     double lesson(const double* scores, std::size_t y, double* slopes) const {
         if (R_ == 1) {
-            const LossPoint point = Logistic::at(scores[0], y == 1 ? 1.0 : -1.0);
+            const LossPoint point = Logistic::at<Value>(scores[0], y == 1 ? 1.0 : -1.0);
             slopes[0] = point.derivative;
             return point.value;
         }
@@ -486,7 +487,7 @@ class PocketClassifier : public Learner<T> {
         for (std::size_t r = 1; r < R_; ++r) most_score = larger(scores[r], most_score);
         for (std::size_t r = 0; r < R_; ++r) total += slopes[r] = exponential(scores[r] - most_score);
         for (std::size_t r = 0; r < R_; ++r) slopes[r] = slopes[r] / total - (r == y ? 1.0 : 0.0);
-        return logarithm(total) + (most_score - scores[y]);
+        return Value ? logarithm(total) + (most_score - scores[y]) : 0.0;
     }
 
     // A step allows for the row's whole slope, so that none is longer than a row's of weight 1 could be; what stays in
@@ -502,7 +503,7 @@ class PocketClassifier : public Learner<T> {
             if (!repeats_) experts_[i].loss += (own - experts_[i].loss) / recent;
             for (std::size_t r = 0; r < R_; ++r)
                 blend()[r] = (1.0 - share_of_mixture()) * s[r] + share_of_mixture() * f()[r];
-            lesson(blend(), y, g);
+            lesson<false>(blend(), y, g);
             double square = 0.0;
             for (std::size_t r = 0; r < R_; ++r) square += g[r] * g[r];
             const double whole = experts_[i].squares + times * times * square;
