@@ -150,7 +150,12 @@ class EngineOf final : public Engine {
     }
     const Tally& tally() const override { return learner_.tally(); }
     const Milestones& milestones() const override { return learner_.milestones(); }
-    KernelReport report(std::size_t kernel) const override { return learner_.report(kernel); }
+    void report(KernelReport* all) const override {
+        if constexpr (std::is_same_v<L, PocketClassifier<typename L::Element>>)
+            learner_.report_all(all);
+        else
+            for (std::size_t i = 0; i < learner_.config().kernel_count; ++i) all[i] = learner_.report(i);
+    }
     bool frequencies(double* out) const override {
         if constexpr (has_frequencies<L>) {
             const std::size_t features = learner_.config().features;

@@ -99,8 +99,8 @@ class Engine {
     virtual std::size_t evidence(double* out) const = 0;                          // likewise
     virtual const Tally& tally() const = 0;
     virtual const Milestones& milestones() const = 0;
-    virtual KernelReport report(std::size_t kernel) const = 0;
-    virtual bool frequencies(double* out) const = 0;  // false if the learner has none
+    virtual void report(KernelReport* all) const = 0;  // one for each kernel
+    virtual bool frequencies(double* out) const = 0;   // false if the learner has none
     virtual std::size_t frequency_count() const = 0;
     virtual bool relevance(double* out) const = 0;  // of the columns; likewise
     // Of a regressor, for each output: how far below and above an answer targets lie, for a share of them; likewise.

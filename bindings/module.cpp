@@ -414,8 +414,9 @@ class PyLearner {
     nb::list report() {
         const Guard guard(*this, reading);
         nb::list kernels;
-        for (std::size_t i = 0; i < settings_.kernels.size(); ++i) {
-            const pk::KernelReport r = engine_->report(i);
+        std::vector<pk::KernelReport> all(settings_.kernels.size());
+        engine_->report(all.data());
+        for (const pk::KernelReport& r : all) {
             nb::dict d;
             d["weight"] = r.weight;
             d["norm"] = r.norm;

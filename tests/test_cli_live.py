@@ -95,7 +95,7 @@ def test_rows_without_an_answer_are_told(tmp_path, capsys):
     assert "new.csv, line 3" in capsys.readouterr().err
     assert main(["predict", "rows.run", "new.csv", "--on-error", "skip"]) == 0
     captured = capsys.readouterr()
-    assert len(captured.out.splitlines()) == 3 and "1 lines could not be read and have no answer" in captured.err
+    assert len(captured.out.splitlines()) == 3 and "and have no answer: 1" in captured.err
 
 
 # ---- Ctrl-C ---------------------------------------------------------------------------------------------------------

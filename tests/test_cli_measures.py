@@ -115,8 +115,8 @@ def iris(tmp_path):
 def test_a_sorted_file_is_told_loudly(iris, capsys):
     found = answer(capsys, iris)["metrics"]
     assert len(found["warnings"]) == 4
-    assert "to repeat the last label" in found["warnings"][0]
-    assert "class c appears first in row 401 of 600" in found["warnings"][1]
+    assert "repeating the last label" in found["warnings"][0]
+    assert "class c first appears in row 401 of 600" in found["warnings"][1]
     assert "--permute 0" in found["warnings"][2]
     assert f"Shuffled (600 rows): {found['shuffled']['mistake_rate']:.2%} mistakes" in found["warnings"][3]
     assert found["shuffled"]["rows"] == 600

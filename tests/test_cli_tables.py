@@ -47,7 +47,7 @@ def test_the_schema_is_shown_before_learning(tmp_path, capsys):
     assert by_name["PassengerId"].startswith("left out id: numbers of the rows")
     assert by_name["Age"].startswith("number as it is, and whether it is missing (")
     assert by_name["Sex"] == "category 2 levels in 2 columns female, male"
-    assert "11 columns became 10, judged by all 891 rows." in lines
+    assert "11 columns of the file became 10 of the model, judged by all 891 rows." in lines
     assert max(map(len, lines)) <= 110
     schema = json.loads((tmp_path / "titanic.run" / "record.json").read_text())["settings"]["schema"]
     assert [column["name"] for column in schema][:2] == ["PassengerId", "Survived"]
@@ -87,7 +87,7 @@ def test_late_trouble_does_not_lose_the_run(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("a,b,y\n" + "\n".join(lines) + "\n")
     assert main(["run", "a.csv", "--no-report"]) == 0
     out = capsys.readouterr().out
-    assert "3 lines could not be read and were skipped" in out
+    assert "Rows that could not be used and were skipped: 3 (" in out
     assert "a.csv, line 15002, column 1 (a): expected a finite number, found 'word'" in out
     assert "a.csv, line 15004, column 'y': expected one of the classes 0, 1, found '7'" in out
     assert main(["run", "a.csv", "--no-report", "--strict", "--categorical", "b", "--out", "strict"]) == 1
@@ -137,7 +137,7 @@ def test_predict_reads_what_the_file_is(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("data", "words"), [
-    (b"", "found an empty file"), (b"a,b,y\n", "the table has no rows"), (bytes(range(256)) * 4, "found binary data"),
+    (b"", "found an empty file"), (b"a,b,y\n", "but no rows"), (bytes(range(256)) * 4, "found binary data"),
     (b"y\n1\n0\n1\n", "no column is left to learn from: use --categorical NAME or --numeric NAME"),
     (b"a,y\n,1\n,0\n", "no column is left to learn from (a: empty, no values)"),
     (b"a,y\n1,0\n2,0\n", "two classes or more among the first rows (give all by --classes"),

@@ -1,8 +1,10 @@
 """A fleet is many separate models: the same bits, whatever the blocks, threads, evictions, crashes."""
 
+import copy
 import errno
 import json
 import os
+import pickle
 import shutil
 import signal
 import sqlite3
@@ -605,3 +607,14 @@ def test_fleet_run_refuses(table, tmp_path, capsys):
     assert "pipeline.pk" in capsys.readouterr().err
     assert command("fleet", "inspect", table) == 1
     assert "not an exported fleet" in capsys.readouterr().err
+
+
+def test_what_cannot_be_a_key_is_not_in_a_fleet():
+    fleet = fleet_of().partial_fit([1], np.zeros((1, 3)), [0])
+    assert [key in fleet for key in (1, None, 1.5, [], object())] == [True, False, False, False, False]
+
+
+@pytest.mark.parametrize("copy", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_fleet_says_that_it_cannot_be_copied(copy):
+    with pytest.raises(TypeError, match="cannot be copied or pickled: use export"):
+        copy(fleet_of())

@@ -5,6 +5,7 @@ import math
 import os
 import sys
 from importlib.util import find_spec
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streams
-from pocketkernel import MOMDH, MOMDS, Gaussian, Linear, LKMBooks, Raker
+from pocketkernel import MOMDH, MOMDS, Gaussian, Linear, LKMBooks, PocketClassifier, PocketRegressor, Raker
 from pocketkernel.evaluate import (
     Curve,
     Progress,
@@ -23,6 +24,8 @@ from pocketkernel.evaluate import (
     settings_of,
 )
 from pocketkernel.evaluate.curve import COLUMNS
+from pocketkernel.evaluate.metrics import ClassificationMetrics, RegressionMetrics
+from pocketkernel.evaluate.progressive import follow, follow_values
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.lab.demo.baselines import Majority, OnlineLinear
 
@@ -270,7 +273,7 @@ class Counter:
 
 
 def report(n):
-    return Progress(10 * n, n, 10, 1, n / 3, np.empty(0))
+    return Progress(10 * n, n, 10, 1, n / 3)
 
 
 def fill(recorder, first, last):
@@ -327,12 +330,59 @@ def test_resume_with_a_learner():
     def run(resume):
         model, recorder, progress = MOMDS(budget=50, random_state=0), Recorder(limit=4), None
         for n, progress in enumerate(progressive(model, X, y, block=50)):
-            recorder.add(model, Progress(progress.rows, progress.mistakes, 1, 1, 0.0, progress.scores))
+            recorder.add(model, Progress(progress.rows, progress.mistakes, 1, 1, 0.0))
             if resume and n % 3 == 0:
                 recorder = Recorder.restore(through_json(recorder.state()))
         return recorder.curve()
 
     assert run(True) == run(False)
+
+
+@pytest.mark.parametrize("block", [1, 37, 500, 4096, 100_000])
+@pytest.mark.parametrize("rows", [891, 5000, 60_000])
+def test_points_within_blocks(block, rows):
+    """About 200 points, whatever the block, and few interruptions; 32 or more of one or two blocks."""
+    if rows // block > 2000:
+        pytest.skip("too many blocks")
+    recorder, model, interruptions = Recorder(limit=256), Counter(), 0
+    for start in range(0, rows, block):
+        parts = recorder.parts(start, min(block, rows - start))
+        assert parts[0].start == 0 and parts[-1].stop == min(block, rows - start)
+        assert all(one.stop == two.start for one, two in pairwise(parts))
+        assert len(parts) <= 66
+        for part in parts:
+            recorder.add(model, Progress(start + part.stop, 0, 0, 0, 0.0))
+        interruptions += len(parts) - 1
+    at = recorder.curve().rows
+    assert (32 if 2 * block > rows else 100) <= len(at) <= 257
+    assert at[-1] == rows
+    assert len(set(np.diff(at[:-1], prepend=0).tolist())) == 1
+    assert interruptions <= 256 + 128 * np.log2(max(rows / 256, 1))
+
+
+@pytest.mark.parametrize("make", [PocketClassifier, MOMDS, PocketRegressor])
+def test_points_within_blocks_change_nothing(make):
+    targets = X[:, 0] if make is PocketRegressor else y
+    blocks = [(X[:400], targets[:400]), (X[400:], targets[400:])]
+
+    def run(recorder):
+        model = make(memory="16KiB", random_state=0)
+        if make is PocketRegressor:
+            metrics = RegressionMetrics()
+            *_, last = follow_values(model, blocks, metrics=metrics, notes=recorder)
+        else:
+            linear = make is PocketClassifier
+            metrics = ClassificationMetrics(["-1", "1"], probabilities=linear, linear=linear)
+            *_, last = follow(model, blocks, y, metrics=metrics, notes=recorder)
+        return model.to_bytes(), metrics.results(), last.scores, last.mistakes
+
+    recorder = Recorder(limit=256)
+    plain, noted = run(None), run(recorder)
+    assert plain[0] == noted[0] and plain[1] == noted[1] and plain[3] == noted[3]
+    np.testing.assert_array_equal(plain[2], noted[2])
+    curve = recorder.curve()
+    assert len(curve) > 50 and curve.rows[-1] == len(X) and curve.mistakes[-1] == plain[3]
+    assert len(np.unique(curve.weights, axis=0)) > 20
 
 
 def test_a_recorder_follows_one_run():

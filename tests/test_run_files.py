@@ -229,7 +229,7 @@ def test_a_damaged_record(folder, text):
         with pytest.raises(RunError, match=r"record\.json .*start again with force"):
             run_job(job(folder.parent), folder)
     run_job(job(folder.parent), folder, force=True)
-    assert len(Record.read(folder).curve) == 6
+    assert Record.read(folder).curve.rows[-1] == 120
 
 
 @pytest.mark.parametrize("field", ["file", "points", "kernels", "sha256"])

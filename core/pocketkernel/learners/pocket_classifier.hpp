@@ -212,10 +212,19 @@ class PocketClassifier : public Learner<T> {
 
     // An expert's weight is its share in the mixture's norm.
     KernelReport report(std::size_t i) const {
-        double total = 0.0;
-        for (std::size_t j = 0; j < K_; ++j) total += pull(j);
-        const double weight = total > 0.0 ? pull(i) / total : 1.0 / static_cast<double>(K_);
-        return {weight, std::sqrt(norm2(i)), 0.0, stored(i), 0, 0, 0};
+        KernelReport all[max_kernels];
+        report_all(all);
+        return all[i];
+    }
+    // Of all experts: each norm is a sum over all that an expert has.
+    void report_all(KernelReport* all) const {
+        double total = 0.0, pull[max_kernels];
+        for (std::size_t i = 0; i < K_; ++i) {
+            all[i] = {0.0, std::sqrt(norm2(i)), 0.0, stored(i), 0, 0, 0};
+            total += pull[i] = absolute(mixture_.weight(i)) * all[i].norm;
+        }
+        for (std::size_t i = 0; i < K_; ++i)
+            all[i].weight = total > 0.0 ? pull[i] / total : 1.0 / static_cast<double>(K_);
     }
 
     // What MixtureLedger keeps, in its order.
@@ -884,8 +893,6 @@ class PocketClassifier : public Learner<T> {
         for (double share : {b.mistakes, b.near, b.nearest}) good = good && within(share, 0.0, 1.0);
         return good && ring_.valid(pages_left()) && ferns_.valid(ferns_at(), ColumnScale<T>::value_limit);
     }
-
-    double pull(std::size_t i) const { return absolute(mixture_.weight(i)) * std::sqrt(norm2(i)); }
 
     double norm2(std::size_t i) const {
         if (is_ring(i)) return ring_.norm2();

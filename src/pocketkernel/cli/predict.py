@@ -95,7 +95,7 @@ def predict(
         else:
             _write_csv(target, ids, titles, blocks, _harmless if escape_formulas else str)
     if stream.skipped.count:
-        err().print(f"{stream.skipped.count:,} lines could not be read and have no answer, the first:", markup=False)
+        err().print(f"Rows that could not be read, and have no answer: {stream.skipped.count:,}", markup=False)
         err().print(describe(stream.skipped.reports[0]), markup=False)
 
 

@@ -58,7 +58,7 @@ def run(
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain or compressed with gzip, bzip2 or xz.
+        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstandard, or zip with one member).
     learner
         pocket; or one of the paper's: momds, momdh, sharedmomdh, lkmbooks, raker, multiclassmomds for more than two
         classes.
@@ -220,7 +220,8 @@ def _show(done: Run, name: str, speed: float, files: str) -> None:
     if skipped.count:
         rows = done.progress.rows if done.progress else 0
         share = skipped.count / (skipped.count + rows)
-        console.print(f"{skipped.count:,} lines could not be read and were skipped ({share:.1%} of all):")
+        first = f"; the first {len(skipped.reports)}" if skipped.count > len(skipped.reports) else ""
+        console.print(f"Rows that could not be used and were skipped: {skipped.count:,} ({share:.2%} of all){first}:")
         for fault in skipped.reports:
             console.print(f"  {describe(fault)}", markup=False)
     console.print(plain(files), markup=False)

@@ -44,7 +44,7 @@ def _notes(inferred: Inferred, width: int) -> list[str]:
     further = Counter(column.role for column in inferred.columns[SHOWN:])
     notes = [f"... and {', '.join(f'{count:,} x {role}' for role, count in further.items())}"] if further else []
     seen = f"all {inferred.rows:,} rows" if inferred.whole else f"the first {inferred.rows:,} rows"
-    notes.append(f"{len(inferred.columns):,} columns became {width:,}, judged by {seen}.")
+    notes.append(f"{len(inferred.columns):,} columns of the file became {width:,} of the model, judged by {seen}.")
     notes.append("To change it: --drop, --categorical, --numeric or --date COLUMN; --label COLUMN; or --strict.")
     return notes
 

@@ -32,7 +32,7 @@ class Watch:
     def __init__(self, console: Console, title: str) -> None:
         self.console, self.title = console, title
         self.live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
-        self.began = self.shown = perf_counter()
+        self.began = self.shown = self.latest = perf_counter()
         self.rows_before = 0
 
     def __enter__(self) -> Self:
@@ -48,14 +48,14 @@ class Watch:
 
     def begun(self, run: Run) -> None:
         """A run starts, or resumes."""
-        self.began = self.shown = perf_counter()
+        self.began = self.shown = self.latest = perf_counter()
         if run.progress is not None:
             self.rows_before = run.progress.rows
             self.console.print(f"resuming after row {run.progress.rows:,}")
 
     def step(self, run: Run) -> None:
         """A block has been learned."""
-        now = perf_counter()
+        now = self.latest = perf_counter()
         if now - self.shown < (REDRAW if self.live else SAY):
             return
         self.shown = now
@@ -66,9 +66,9 @@ class Watch:
             self.console.print(line(run, self.speed(run), self.left(run)))
 
     def speed(self, run: Run) -> float:
-        """Rows per second, including reading and recording."""
+        """Rows per second up to the latest block, including reading and recording."""
         assert run.progress is not None
-        return (run.progress.rows - self.rows_before) / max(perf_counter() - self.began, 1e-9)
+        return (run.progress.rows - self.rows_before) / max(self.latest - self.began, 1e-9)
 
     def left(self, run: Run) -> float | None:
         """Seconds until the end, if known."""
@@ -111,7 +111,7 @@ def panel(run: Run, title: str, speed: float, left: float | None) -> Panel:
     for name, weight in sorted(weights.items(), key=lambda one: -one[1])[:HEAVIEST]:
         grid.add_row(f"  {name}", bar(weight), f"{weight:.3f}")
     if run.stream.skipped.count:
-        grid.add_row("skipped", "lines that cannot be read", f"{run.stream.skipped.count:,}")
+        grid.add_row("skipped", "rows that cannot be used", f"{run.stream.skipped.count:,}")
     return Panel(grid, title=f"[bold]{type(model).__name__}[/] | {escape(title)}", title_align="left", width=78)
 
 

@@ -126,4 +126,4 @@ def _restore(run: Run, contents: Contents, given: Fields) -> None:
     except ValueError as error:
         raise ModelFileError(f"its sample of rows is impossible: {error}") from None
     run.total, run.resumed_at = total, [*resumed_at, rows]
-    run.progress = Progress(rows, mistakes, 0, 0, seconds, np.empty(0))
+    run.progress = Progress(rows, mistakes, 0, 0, seconds)

@@ -27,7 +27,7 @@ def warnings_of(results: Mapping[str, Any]) -> list[str]:
     >>> rate = {"mistake_rate": 0.4}
     >>> results = {"task": "classification", "rows": 1000, "mistake_rate": 0.02, "classes": []}
     >>> warnings_of(results | {"baselines": {"majority": rate, "last_label": {"mistake_rate": 0.01}}})
-    ['The order of the rows gives the label away: to repeat the last label makes 1.00% mistakes, this learner 2.00%.']
+    ['The order of the rows gives the label away: repeating the last label makes 1.00% mistakes, this learner 2.00%.']
     >>> warnings_of(results | {"baselines": {"majority": rate, "last_label": rate}})
     []
     """
@@ -37,7 +37,7 @@ def warnings_of(results: Mapping[str, Any]) -> list[str]:
     majority, last = (results["baselines"][name]["mistake_rate"] for name in ("majority", "last_label"))
     if last <= FAR_BETTER * majority:
         found.append(
-            f"The order of the rows gives the label away: to repeat the last label makes {last:.2%} mistakes, "
+            f"The order of the rows gives the label away: repeating the last label makes {last:.2%} mistakes, "
             f"this learner {results['mistake_rate']:.2%}."
         )
     late = [one for one in results["classes"] if one["rows"] and one["first_row"] * one["rows"] / rows > LATE]
@@ -45,7 +45,7 @@ def warnings_of(results: Mapping[str, Any]) -> list[str]:
         latest = max(late, key=lambda one: int(one["first_row"]))
         others = f"; {len(late)} classes begin late" if len(late) > 1 else ""
         found.append(
-            f"The rows are sorted by label, or the labels have changed: class {latest['label']} appears first in row "
+            f"The rows are sorted by label, or the labels have changed: class {latest['label']} first appears in row "
             f"{latest['first_row']:,} of {rows:,}{others}."
         )
     return found

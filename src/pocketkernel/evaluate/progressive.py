@@ -1,7 +1,8 @@
 """Progressive validation: every row is scored before its label is used."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel.evaluate.metrics import ClassificationMetrics, RegressionMetrics
-from pocketkernel.evaluate.metrics.classification import places_of
+from pocketkernel.evaluate.metrics.answers import Answers, places_of
 from pocketkernel.evaluate.metrics.regression import COVERAGE
 
 RENEWAL = 128
@@ -26,6 +27,16 @@ class Model(Protocol):
         """
 
 
+class Notes(Protocol):
+    """What takes down how a model changes, as `Recorder` does."""
+
+    def parts(self, before: int, count: int) -> list[slice]:
+        """Where to interrupt a block of `count` rows after `before` others."""
+
+    def add(self, model: Any, progress: "Progress") -> None:
+        """Take down the state of the model."""
+
+
 @dataclass(frozen=True)
 class Progress:
     """The results of a model so far.
@@ -38,8 +49,8 @@ class Progress:
         In the latest block.
     seconds : float
         Time spent in the model since the start.
-    scores : array of shape (window_rows,) or (window_rows, classes)
-        The latest block's scores.
+    pieces : arrays of shape (n,) or (n, classes)
+        The latest block's scores, in the parts in which it was learned.
     """
 
     rows: int
@@ -47,7 +58,12 @@ class Progress:
     window_rows: int
     window_mistakes: int
     seconds: float
-    scores: npt.NDArray[np.float64] = field(repr=False, compare=False)
+    pieces: Sequence[npt.NDArray[np.float64]] = field(default=(), repr=False, compare=False)
+
+    @property
+    def scores(self) -> npt.NDArray[np.float64]:
+        """The latest block's scores, of shape (window_rows,) or (window_rows, classes)."""
+        return np.concatenate(self.pieces) if self.pieces else np.empty(0)
 
     @property
     def mistake_rate(self) -> float:
@@ -115,6 +131,7 @@ def follow(
     *,
     after: Progress | None = None,
     metrics: ClassificationMetrics | None = None,
+    notes: Notes | None = None,
 ) -> Iterator[Progress]:
     """The same for a stream of blocks.
 
@@ -130,27 +147,45 @@ def follow(
         Results to continue from, if the model has already learned a part of the stream.
     metrics : ClassificationMetrics, default=None
         Counts every row, with the labels in the order of the sorted classes.
+    notes : Recorder, default=None
+        Gets the points that it asks for, within blocks too.
     """
     labels = np.unique(np.asarray(classes))
     rows, mistakes, seconds = (after.rows, after.mistakes, after.seconds) if after else (0, 0, 0.0)
     first = True
     for X, y in blocks:
-        began = perf_counter()
-        linear = None
-        if metrics is not None and metrics.wants_linear:
-            scores, linear = model.predict_then_learn_both(X, y, classes=labels if first else None)  # type: ignore[attr-defined]
-        else:
-            scores = model.predict_then_learn(X, y, classes=labels if first else None)
-        seconds += perf_counter() - began
-        first = False
         places = np.searchsorted(labels, y)
-        if metrics is None:
-            wrong = int(np.count_nonzero(places_of(scores) != places))
-        else:
-            wrong = metrics.update(places, scores, linear)
-        rows += len(scores)
+        wrong, pieces, answers = 0, [], []
+        for part in [slice(0, len(y))] if notes is None else notes.parts(rows, len(y)):
+            rows_there, labels_there = _cut(X, part, len(y)), y[part]
+            began = perf_counter()
+            linear = None
+            if metrics is not None and metrics.wants_linear:
+                both = model.predict_then_learn_both  # type: ignore[attr-defined]
+                scores, linear = both(rows_there, labels_there, classes=labels if first else None)
+            else:
+                scores = model.predict_then_learn(rows_there, labels_there, classes=labels if first else None)
+            seconds += perf_counter() - began
+            first = False
+            pieces.append(scores)
+            if metrics is None:
+                guessed = places_of(scores)
+            else:
+                answers.append(metrics.read(places[part], scores, linear))
+                guessed = answers[-1].places
+            wrong += int(np.count_nonzero(guessed != places[part]))
+            if notes is not None:
+                notes.add(model, Progress(rows + part.stop, mistakes + wrong, 0, 0, seconds))
+        if metrics is not None:
+            metrics.count(places, Answers.joined(answers))
+        rows += len(y)
         mistakes += wrong
-        yield Progress(rows, mistakes, len(scores), wrong, seconds, scores)
+        yield Progress(rows, mistakes, len(y), wrong, seconds, pieces)
+
+
+def _cut(X: Any, part: slice, count: int) -> Any:
+    """Some rows of a block; a whole one is not copied, which some matrices would do."""
+    return X if part == slice(0, count) else X[part]
 
 
 def follow_values(
@@ -159,6 +194,7 @@ def follow_values(
     *,
     after: Progress | None = None,
     metrics: RegressionMetrics | None = None,
+    notes: Notes | None = None,
 ) -> Iterator[Progress]:
     """The same for a PocketRegressor and a stream of blocks with real targets.
 
@@ -167,15 +203,20 @@ def follow_values(
     rows, seconds = (after.rows, after.seconds) if after else (0, 0.0)
     for X, y in blocks:
         answers, linear, low, high = np.empty((4, len(y)))
-        start = 0
+        before, start = rows, 0
+        points = [] if notes is None else [part.stop for part in notes.parts(rows, len(y))]
         while start < len(y):
             # Short parts at first: there are no intervals before the first row, and poor ones after it.
-            part = slice(start, start + min(max(rows, 1), RENEWAL))
-            low[part], high[part] = np.sort(model.margins(COVERAGE)) if rows else (0.0, 0.0)
-            began = perf_counter()
-            answers[part], linear[part] = model.predict_then_learn_both(X[part], y[part])
-            seconds += perf_counter() - began
-            start, rows = part.stop, rows + len(y[part])
+            stop = min(start + min(max(rows, 1), RENEWAL), len(y))
+            low[start:stop], high[start:stop] = np.sort(model.margins(COVERAGE)) if rows else (0.0, 0.0)
+            for begin, end in pairwise([start, *(point for point in points if start < point < stop), stop]):
+                part = slice(begin, end)
+                began = perf_counter()
+                answers[part], linear[part] = model.predict_then_learn_both(X[part], y[part])
+                seconds += perf_counter() - began
+                if notes is not None and end in points:
+                    notes.add(model, Progress(before + end, 0, 0, 0, seconds))
+            start, rows = stop, before + stop
         if metrics is not None:
             metrics.update(y, answers, answers + low, answers + high, linear)
-        yield Progress(rows, 0, len(y), 0, seconds, answers)
+        yield Progress(rows, 0, len(y), 0, seconds, [answers])

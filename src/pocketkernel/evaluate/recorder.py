@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,9 @@ from pocketkernel.evaluate.curve import COLUMNS, Curve, columns_of, curve_of
 from pocketkernel.evaluate.progressive import Progress
 from pocketkernel.model_file import ModelFileError
 
+POINTS_OF_A_BLOCK = 64
+"""Most points within a block: each costs as much as a few rows."""
+
 EXPERTS = {"ring": "nearest rows", "lag": "last labels"}
 """Experts of PocketClassifier that are no kernels, as people read them."""
 
@@ -18,8 +22,8 @@ EXPERTS = {"ring": "nearest rows", "lag": "last labels"}
 class Recorder:
     """Follows a run and keeps its curve, in bounded memory for runs of any length.
 
-    When there are more than `limit` points, every second one is dropped and from then on only every second report is
-    kept, and so on: the points stay evenly spread. The latest report is always the last point.
+    Points are at rows that a stride divides. When there are more than `limit` of them, the stride is doubled, so they
+    stay evenly spread. The latest report is always the last point.
 
     Parameters
     ----------
@@ -41,11 +45,24 @@ class Recorder:
         if limit < 2 or limit % 2:
             raise ValueError(f"limit={limit} cannot be halved: use an even number of at least 2.")
         self._limit = limit
-        self._interval = 1
-        self._reports = 0
+        self._stride = 1
         self._kernels: tuple[str, ...] | None = None
         self._points: list[tuple[Any, ...]] = []
         self._last: tuple[Any, ...] | None = None  # the latest report, if it is not among the points
+
+    def parts(self, before: int, count: int) -> list[slice]:
+        """Where to interrupt a block of `count` rows after `before` others, so that the curve gets its points.
+
+        Examples
+        --------
+        >>> Recorder(limit=256).parts(1000, 100)[:3], len(Recorder(limit=256).parts(0, 100_000))
+        ([slice(0, 24, None), slice(24, 32, None), slice(32, 40, None)], 49)
+        """
+        while (before + count) // self._stride > self._limit or count // self._stride > POINTS_OF_A_BLOCK:
+            self._widen()
+        stride = self._stride
+        ends = [row - before for row in range((before // stride + 1) * stride, before + count, stride)]
+        return [slice(start, end) for start, end in pairwise([0, *ends, count])]
 
     def add(self, model: Any, progress: Progress) -> None:
         """Record the state of the model.
@@ -81,17 +98,19 @@ class Recorder:
             int(done.get("removals", 0)),
             *weights.tolist(),
         )
-        self._reports += 1
-        if self._reports % self._interval:
+        if progress.rows % self._stride == 0:
+            self._points.append(point)
+            self._last = None
+        else:
             self._last = point
-            return
-        self._last = None
-        self._points.append(point)
-        if len(self._points) > self._limit:
-            # An even limit was passed by one: the newest is the odd one out, and becomes the last.
-            self._last = self._points[-1]
-            self._points = self._points[1::2]
-            self._interval *= 2
+        while len(self._points) > self._limit:
+            self._widen()
+
+    def _widen(self) -> None:
+        newest = self._last or (self._points[-1] if self._points else None)
+        self._stride *= 2
+        self._points = [one for one in self._points if one[0] % self._stride == 0]
+        self._last = newest if newest is not None and newest[0] % self._stride else None
 
     def curve(self) -> Curve:
         """The curve so far."""
@@ -107,8 +126,7 @@ class Recorder:
         curve = self.curve()
         return {
             "limit": self._limit,
-            "interval": self._interval,
-            "reports": self._reports,
+            "stride": self._stride,
             "kernels": None if self._kernels is None else list(self._kernels),
             "weights": curve.weights,
             **{name: getattr(curve, name) for name in COLUMNS},
@@ -120,17 +138,16 @@ class Recorder:
         arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
         given = Fields({name: value for name, value in state.items() if name not in arrays}, "recorder")
         self = cls(limit=given.take("limit", lambda value: is_count(value) and value >= 2 and value % 2 == 0))
-        self._interval = given.take("interval", lambda value: is_count(value) and value.bit_count() == 1)
-        self._reports = given.take("reports", is_count)
+        self._stride = given.take("stride", lambda value: is_count(value) and value.bit_count() == 1)
         kernels = given.take("kernels", optional(list_of(is_text)))
         given.end()
         self._kernels = None if kernels is None else tuple(kernels)
         curve = _curve(arrays, self._kernels or ())
-        if len(curve) != -(-self._reports // self._interval) or self._reports // self._interval > self._limit:
-            raise ModelFileError(f"recorder.reports cannot be {self._reports} with a curve of {len(curve)} points.")
         self._points = list(zip(*(column.tolist() for column in columns_of(curve)), strict=True))
-        if len(self._points) > self._reports // self._interval:
+        if self._points and self._points[-1][0] % self._stride:
             self._last = self._points.pop()
+        if len(self._points) > self._limit or any(point[0] % self._stride for point in self._points):
+            raise ModelFileError(f"recorder.stride cannot be {self._stride} with the points of its curve.")
         return self
 
 

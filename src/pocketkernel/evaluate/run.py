@@ -29,6 +29,9 @@ from pocketkernel.stream.errors import StreamError
 MOST_EVENTS = 100
 """Changes of the stream that a run keeps: the latest."""
 
+POINTS = 256
+"""Most points of a run's curve; at least half as many, once there are enough rows."""
+
 GRACE = 2.0
 """Seconds after Ctrl-C in which rows of a pipe that were read before are still learned."""
 
@@ -58,7 +61,7 @@ class Run:
     ) -> None:
         self.stream, self.model, self.scaler = stream, model, scaler
         self.task = task  # None: as the first block tells
-        self.recorder = Recorder()
+        self.recorder = Recorder(limit=POINTS)
         self.metrics: Metrics | None = None
         self.reservoir = Reservoir(stream.n_features)
         self.events: list[tuple[int, str]] = []  # changes of the stream that the learner has noticed: row and kind
@@ -117,7 +120,6 @@ class Run:
         labelled = (self._row_and_label(block) for block in chain([first], blocks))
         for progress in self._follow(labelled):
             self.progress = progress
-            self.recorder.add(self.model, progress)
             if hasattr(self.model, "events_"):
                 self.events = joined_events(self.events, self.model.events_)
             yield progress
@@ -134,8 +136,10 @@ class Run:
 
     def _follow(self, labelled: Iterator[tuple[Any, npt.NDArray[Any]]]) -> Iterator[Progress]:
         if isinstance(self.metrics, RegressionMetrics):
-            return follow_values(self.model, labelled, after=self.progress, metrics=self.metrics)
-        return follow(self.model, labelled, self.classes, after=self.progress, metrics=self.metrics)
+            return follow_values(self.model, labelled, after=self.progress, metrics=self.metrics, notes=self.recorder)
+        return follow(
+            self.model, labelled, self.classes, after=self.progress, metrics=self.metrics, notes=self.recorder
+        )
 
     def decide(self, task: str) -> None:
         """Take labels for classes or numbers, if that was not known before."""

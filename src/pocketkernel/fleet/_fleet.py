@@ -217,7 +217,9 @@ class Fleet:
         return len(self._models.of)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._models.of or (isinstance(key, str | bytes | int) and self._archived(key) is not None)
+        if not isinstance(key, str | bytes | int):
+            return False
+        return key in self._models.of or self._archived(key) is not None
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self.keys())
@@ -314,6 +316,9 @@ class Fleet:
         }
 
     # ---- files ------------------------------------------------------------------------------------------------------
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a fleet cannot be copied or pickled: use export(path) and Fleet.load(path).")
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write the whole fleet to one file, for `Fleet.load`; an existing file is replaced atomically."""

@@ -225,7 +225,7 @@ def _why_id(guess: Guess, numbers: Floats) -> str:
 def _of_text(guess: Guess, sample: Sample) -> Guess:
     levels = guess.levels
     if len(levels) <= 6 and values.are_booleans(list(levels)):
-        return replace(guess, role="boolean")
+        return _as(guess, "boolean")
     numbers = [level for level in levels if level.lower() != "none"]
     has_digits = _DIGIT.search(" ".join(numbers)) is not None
     if has_digits and not any(_CODE.fullmatch(level) for level in numbers):

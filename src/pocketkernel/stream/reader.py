@@ -12,6 +12,7 @@ from pocketkernel.stream.encode import Encoding, Missing
 from pocketkernel.stream.errors import OnError, Skipped
 from pocketkernel.stream.feature import MOST_CATEGORIES
 from pocketkernel.stream.files import SUFFIXES, Source, find, guess_format
+from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.labels import Label, plain_classes
 from pocketkernel.stream.sparse import open_libsvm
 from pocketkernel.stream.stream import Stream
@@ -192,7 +193,8 @@ def open_stream(
         }
         if infer:
             options["categorical"] = () if categorical == "auto" else categorical
-            plan, inferred = schema.plan(tables.first.sample(), **options, **named)
+            with no_search():  # not between the two either: by far most objects of a wide table are alive there
+                plan, inferred = schema.plan(tables.first.sample(), **options, **named)
         else:
             plan = Encoding.plan(tables.first.schema, **options)
     width = plan.n_features

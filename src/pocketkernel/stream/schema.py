@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 from pocketkernel.stream import dates
@@ -102,7 +103,7 @@ def plan(
     used = [guess for guess in kept if guess.role not in LEFT_OUT]
     if not used:
         if not sample.rows:
-            raise ValueError("the table has no rows.")
+            raise ValueError("the table has column names, but no rows.")
         why = "; ".join(f"{guess.name}: {WHY[guess.role]}, {guess.note}" for guess in kept[:10])
         why = f" ({why})" if why else ""
         raise ValueError(f"no column is left to learn from{why}: use categorical=NAME or numeric=NAME.")
@@ -196,10 +197,11 @@ def _encoded(feature: Feature, guess: Guess) -> str:
     if feature.kind == "date":
         return f"{', '.join(feature.parts)} ({feature.style})"
     if feature.kind == "decimal":
-        return "as it is" + (", decimal comma" if feature.style == "," else ", without signs")
+        return "as it is" + (", decimal comma" if feature.style == "," else ", without currency or thousands signs")
     return "as it is" if feature.kind == "number" else "0 or 1"
 
 
+@cache
 def _plural(count: int, what: str) -> str:
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 

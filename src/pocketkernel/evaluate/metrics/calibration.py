@@ -9,7 +9,7 @@ from pocketkernel.evaluate.metrics.tallies import Floats, Integers, Tallies
 BINS = 20
 """Equal parts of the probabilities from 0 to 1."""
 
-AT_ONCE = 128
+AT_ONCE, FAR = 128, 500.0
 
 
 class Calibration(Tallies):
@@ -24,8 +24,9 @@ class Calibration(Tallies):
 
     Examples
     --------
-    >>> calibration = Calibration(2)
-    >>> losses = calibration.update(np.array([0, 1, 1, 1]), np.zeros(4), np.ones(4, int))
+    >>> calibration, y, predicted = Calibration(2), np.array([0, 1, 1, 1]), np.ones(4, int)
+    >>> losses, claimed = claims_of(y, np.zeros(4), predicted)
+    >>> calibration.update(y, predicted, claimed, losses)
     >>> round(calibration.log_loss(), 4), calibration.error()
     (0.6931, 0.25)
     """
@@ -38,31 +39,14 @@ class Calibration(Tallies):
         self.sums = np.zeros(BINS)  # of the probabilities
         self.loss = np.zeros(1)  # sum of -log of the probability of the true class
 
-    def update(self, y: Integers, scores: Floats, predicted: Integers) -> Floats:
-        """Compare the probabilities of some rows, given each row's true class, its scores and the predicted class.
-
-        Returns the log loss of each row.
-        """
-        if self._binary:
-            small = np.exp(-np.abs(scores))
-            losses = np.log1p(small) + np.abs(scores) * (predicted != y)
-            claimed, came_true = np.where(scores >= 0, 1.0, small) / (1.0 + small), y == 1
-        else:
-            rows = np.arange(len(y))
-            highest = scores[rows, predicted]
-            totals = np.empty(len(y))
-            for start in range(0, len(y), AT_ONCE):  # few enough rows for a processor's cache: three times as fast
-                part = slice(start, start + AT_ONCE)
-                odds = scores[part] - highest[part, None]
-                totals[part] = np.exp(odds, out=odds).sum(axis=1)
-            losses = np.log(totals) + highest - scores[rows, y]
-            claimed, came_true = 1.0 / totals, predicted == y
+    def update(self, y: Integers, predicted: Integers, claimed: Floats, losses: Floats) -> None:
+        """Count some rows, given each row's true and predicted class, and what `claims_of` says."""
+        came_true = y == 1 if self._binary else predicted == y
         bins = np.minimum((claimed * BINS).astype(np.int64), BINS - 1)
         self.counts += np.bincount(bins, minlength=BINS)
         self.happened += np.bincount(bins[came_true], minlength=BINS)
         self.sums += np.bincount(bins, weights=claimed, minlength=BINS)
         self.loss += losses.sum()
-        return np.asarray(losses)
 
     def valid(self) -> bool:
         """Whether sums fit the counts."""
@@ -91,3 +75,21 @@ class Calibration(Tallies):
             }
             for k in np.flatnonzero(self.counts)
         ]
+
+
+def claims_of(y: Integers, scores: Floats, predicted: Integers) -> tuple[Floats, Floats]:
+    """Log loss of each row, and the probability of the second of two classes or, of more, of the predicted one."""
+    if scores.ndim == 1:
+        small = np.exp(-np.abs(scores))
+        losses = np.log1p(small) + np.abs(scores) * (predicted != y)
+        return losses, np.where(scores >= 0, 1.0, small) / (1.0 + small)
+    rows = np.arange(len(y))
+    highest = scores[rows, predicted]
+    if np.any(np.abs(highest) > FAR):  # or their exponentials would overflow, or all be 0
+        scores = scores - highest[:, None]
+        highest = np.zeros(len(y))
+    totals, room = np.empty(len(y)), np.empty((AT_ONCE, scores.shape[1]))
+    for start in range(0, len(y), AT_ONCE):  # few enough rows for a processor's cache: three times as fast
+        part = scores[start : start + AT_ONCE]
+        np.exp(part, out=room[: len(part)]).sum(axis=1, out=totals[start : start + AT_ONCE])
+    return np.maximum(np.log(totals) - scores[rows, y], 0.0), np.exp(highest) / totals

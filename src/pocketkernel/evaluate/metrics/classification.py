@@ -5,8 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from pocketkernel.evaluate.metrics.answers import Answers, places_of
 from pocketkernel.evaluate.metrics.baselines import LabelBaselines
-from pocketkernel.evaluate.metrics.calibration import Calibration
+from pocketkernel.evaluate.metrics.calibration import Calibration, claims_of
 from pocketkernel.evaluate.metrics.confusion import Confusion
 from pocketkernel.evaluate.metrics.ranking import Ranking
 from pocketkernel.evaluate.metrics.tallies import Array, Floats, Integers, Tallies, all_states, ratio, restore_all
@@ -63,14 +64,28 @@ class ClassificationMetrics:
 
     def update(self, y: Integers, scores: Floats, linear: Floats | None = None) -> int:
         """Count some rows, given the number of each row's class and its scores; returns the number of mistakes."""
-        guesses = [places_of(scores), *self.baselines.update(y)]
-        if linear is not None:
-            guesses.append(places_of(linear))
+        return self.count(y, self.read(y, scores, linear))
+
+    def read(self, y: Integers, scores: Floats, linear: Floats | None = None) -> Answers:
+        """What the scores of some rows say: all that `count` needs of them."""
+        places = places_of(scores)
+        losses, claimed = (None, None) if self.calibration is None else claims_of(y, scores, places)
+        margins = scores if scores.ndim == 1 else None
+        return Answers(places, None if linear is None else places_of(linear), losses, claimed, margins)
+
+    def count(self, y: Integers, answers: Answers) -> int:
+        """Count some rows, given what was read from their scores; returns the number of mistakes."""
+        guesses = [answers.places, *self.baselines.update(y)]
+        if answers.linear is not None:
+            guesses.append(answers.linear)
         wrong = [guess != y for guess in guesses]
-        self.confusion.update(y, guesses[0])
-        if self.ranking is not None:
-            self.ranking.update(y, scores)
-        losses = [] if self.calibration is None else [self.calibration.update(y, scores, guesses[0])]
+        self.confusion.update(y, answers.places)
+        if self.ranking is not None and answers.margins is not None:
+            self.ranking.update(y, answers.margins)
+        losses = []
+        if self.calibration is not None and answers.claimed is not None and answers.losses is not None:
+            self.calibration.update(y, answers.places, answers.claimed, answers.losses)
+            losses.append(answers.losses)
         self.trace.update([*wrong, *losses])
         return int(np.count_nonzero(wrong[0]))
 
@@ -146,14 +161,3 @@ class ClassificationMetrics:
         rows |= set() if self.calibration is None else {int(self.calibration.counts.sum())}
         if len(rows) > 1:
             raise ModelFileError("metrics are of different numbers of rows.")
-
-
-def places_of(scores: Floats) -> Integers:
-    """Number of the predicted class of each row.
-
-    Examples
-    --------
-    >>> places_of(np.array([-0.1, 0.0])).tolist(), places_of(np.array([[0.1, 0.3, 0.2]])).tolist()
-    ([0, 1], [1])
-    """
-    return (scores >= 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)

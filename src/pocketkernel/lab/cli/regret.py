@@ -57,7 +57,7 @@ def regret(
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain or compressed with gzip, bzip2 or xz.
+        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstandard, or zip with one member).
     learner
         momds, momdh, sharedmomdh, lkmbooks or raker.
     kernel

@@ -1,0 +1,54 @@
+"""What is read from the scores of a row: a few numbers, however many classes there are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from pocketkernel.evaluate.metrics.tallies import Floats, Integers
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the scores of some rows say.
+
+    Attributes
+    ----------
+    places : array
+        Number of the predicted class.
+    linear : array or None
+        That of the linear part.
+    losses, claimed : arrays or None
+        Log loss, and the probability that is compared with what happened; None if scores are not log-odds.
+    margins : array or None
+        The scores themselves if there are two classes.
+    """
+
+    places: Integers
+    linear: Integers | None
+    losses: Floats | None
+    claimed: Floats | None
+    margins: Floats | None
+
+    @staticmethod
+    def joined(parts: Sequence["Answers"]) -> "Answers":
+        """Those of several parts in one."""
+        if len(parts) == 1:
+            return parts[0]
+        values: dict[str, Any] = {}
+        for name in (one.name for one in fields(Answers)):
+            column = [getattr(part, name) for part in parts]
+            values[name] = None if column[0] is None else np.concatenate(column)
+        return Answers(**values)
+
+
+def places_of(scores: Floats) -> Integers:
+    """Number of the predicted class of each row.
+
+    Examples
+    --------
+    >>> places_of(np.array([-0.1, 0.0])).tolist(), places_of(np.array([[0.1, 0.3, 0.2]])).tolist()
+    ([0, 1], [1])
+    """
+    return (scores >= 0).astype(np.int64) if scores.ndim == 1 else np.argmax(scores, axis=1)
