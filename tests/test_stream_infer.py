@@ -256,6 +256,16 @@ def test_nested_json(form):
     assert X.shape == (40, 4) and X[1].tolist() == [21, 0, 1, 0]
 
 
+def test_labels_that_are_true_and_false_stay_so(tmp_path):
+    rows = [{"age": 20 + k % 7, "bought": k % 3 == 0} for k in range(40)]
+    stream = inferred("\n".join(map(json.dumps, rows)), format="jsonl", label="bought")
+    assert gather(stream.blocks()).y[:2].tolist() == ["true", "false"]
+    table = pa.table({name: [row[name] for row in rows] for name in rows[0]})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    found = gather(open_stream(tmp_path / "rows.parquet", label="bought", strict=False).blocks())
+    assert found.y[:2].tolist() == ["true", "false"]
+
+
 def test_an_array_is_read_in_pieces_and_its_end_is_told(monkeypatch):
     text = json.dumps(ROWS, indent=1)
     monkeypatch.setattr("pocketkernel.stream.files.CHUNK", 100)

@@ -150,8 +150,7 @@ class Buffer {
     }
 
     template <std::size_t G>
-    POCKETKERNEL_INLINE Metrics<T, G> measure(const MetricSet& wanted, const Query<T>& q, std::size_t rows,
-                                              std::size_t tile) const {
+    Metrics<T, G> measure(const MetricSet& wanted, const Query<T>& q, std::size_t rows, std::size_t tile) const {
         Metrics<T, G> m;
         if constexpr (std::is_same<T, float>::value && parts::halves) {
             if (format_)

@@ -54,7 +54,9 @@ class LKMBooks : public Learner<T> {
 
     template <class U>
     double learn(const Row<U>& row, double y, double weight = 1.0) {
-        const Query<T> x = work_.query.read(row);
+        return learn(work_.query.read(row), y, weight);
+    }
+    double learn(const Query<T>& x, double y, double weight) {
         const double F = score(x, work_);
         if (weight == 0.0) return F;
         const LossPoint loss = loss_at(config_.loss, F, y);

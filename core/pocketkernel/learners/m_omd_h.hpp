@@ -9,17 +9,20 @@
 POCKETKERNEL_BEGIN
 
 template <class T>
-class MOMDH : public OptimisticDescent<T, false> {
+class MOMDH : public OptimisticDescent<T> {
   public:
     static constexpr const char* name = "m_omd_h";
 
-    MOMDH(const Config& c, Arena& arena) : OptimisticDescent<T, false>(c, arena) {}
+    MOMDH(const Config& c, Arena& arena) : OptimisticDescent<T>(c, arena, false) {}
 
     template <class U>
     double learn(const Row<U>& row, double y, double weight = 1.0) {
+        return learn(work_.query.read(row), y, weight);
+    }
+    double learn(const Query<T>& x, double y, double weight) {
         return this->round(
-            row, y, weight, [&](Rng& rng) { return will_remove(y, weight, rng); },
-            [&](const Query<T>& x) {
+            x, y, weight, [&](Rng& rng) { return will_remove(y, weight, rng); },
+            [&] {
                 for (std::size_t i = 0; i < K_; ++i)
                     if (y * this->optimistic_[i] < 1.0) learn_kernel(i, x, weight * y);
             });
@@ -30,11 +33,11 @@ class MOMDH : public OptimisticDescent<T, false> {
     using Learner<T>::common_;
     using Learner<T>::config_;
     using Learner<T>::work_;
-    using OptimisticDescent<T, false>::a_;
-    using OptimisticDescent<T, false>::lambda_;
-    using OptimisticDescent<T, false>::nowhere;
-    using OptimisticDescent<T, false>::own_;
-    using OptimisticDescent<T, false>::S_;
+    using OptimisticDescent<T>::a_;
+    using OptimisticDescent<T>::lambda_;
+    using OptimisticDescent<T>::nowhere;
+    using OptimisticDescent<T>::own_;
+    using OptimisticDescent<T>::S_;
 
     bool will_remove(double y, double weight, Rng& rng) const {
         const std::size_t most = config_.budget - (config_.removal == Removal::eager);

@@ -27,7 +27,9 @@ class MOMDS : public SharedBuffer<T, 1> {
 
     template <class U>
     double learn(const Row<U>& row, double y, double weight = 1.0) {
-        const Query<T> x = work_.query.read(row);
+        return learn(work_.query.read(row), y, weight);
+    }
+    double learn(const Query<T>& x, double y, double weight) {
         this->evaluate(x, work_, nearest_);
         const double f = hedge_.mix(work_.values);
         if (weight == 0.0) return f;

@@ -41,7 +41,9 @@ class MulticlassMOMDS : public SharedBuffer<T, 0> {
     // The scores of all classes from before learning are left in F.
     template <class U>
     void learn(const Row<U>& row, std::size_t y, double weight, double* F) {
-        const Query<T> x = work_.query.read(row);
+        learn(work_.query.read(row), y, weight, F);
+    }
+    void learn(const Query<T>& x, std::size_t y, double weight, double* F) {
         this->evaluate(x, work_, nearest_);
         mix(work_, F);
         if (weight == 0.0) return;

@@ -9,7 +9,7 @@
 //   A_i      sum of D = |grad - hatgrad|^2 over the rounds with y f_i < 1
 //
 // H_i(v) and f'_i(v) for v in V are kept up to date, so <f'_i, H_i> and |H_i|^2 cost O(M) a round. Which rows enter a
-// buffer, and which leave it, is the learner's. Shared: all kernels have one buffer, S_i = S.
+// buffer, and which leave it, is the learner's. `shared_`: all kernels have one buffer, S_i = S.
 #pragma once
 
 #include "../reservoir.hpp"
@@ -17,7 +17,7 @@
 
 POCKETKERNEL_BEGIN
 
-template <class T, bool Shared>
+template <class T>
 class OptimisticDescent : public Learner<T> {
   public:
     using Element = T;
@@ -71,7 +71,7 @@ class OptimisticDescent : public Learner<T> {
                     w_.finite(most_weight);
         for (std::size_t i = 0; i < K_; ++i)
             good = good && own_[i].f.valid(config_.norm_bound) && this->is_sum(own_[i].A) && S(i).valid() &&
-                   (!Shared || this->is_sum(spent_[i])) &&
+                   (!shared_ || this->is_sum(spent_[i])) &&
                    absolute(own_[i].H_norm2) <= 1.01 * most_weight * most_weight;
         for (std::size_t n = 0; n < K_ * V_.slots(); ++n)
             good = good && absolute(H_at_V_[n]) <= 1.01 * most_weight && absolute(f_at_V_[n]) <= value_most;
@@ -85,7 +85,7 @@ class OptimisticDescent : public Learner<T> {
     using Learner<T>::config_;
     using Learner<T>::work_;
 
-    OptimisticDescent(const Config& c, Arena& arena) : Learner<T>(c, arena) {
+    OptimisticDescent(const Config& c, Arena& arena, bool shared) : Learner<T>(c, arena), shared_(shared) {
         const RowNorms norms = norms_for(bank_.metrics(), c.features);
         const std::size_t archive = archive_capacity(c);
         hedge_ = Hedge(arena, K_);
@@ -98,9 +98,9 @@ class OptimisticDescent : public Learner<T> {
         w_ = Coefficients<T>(arena, 1, archive);
         S0_ = Buffer<T>(arena, archive, c.features, norms, c.storage);
         Buffer<T> buffers[max_kernels];
-        const std::size_t count = Shared ? 1 : K_;
+        const std::size_t count = shared_ ? std::size_t(1) : K_;
         for (std::size_t i = 0; i < count; ++i) buffers[i] = Buffer<T>(arena, c.budget, c.features, norms, c.storage);
-        if (Shared) spent_ = arena.take<double>(K_);
+        if (shared_) spent_ = arena.take<double>(K_);
         this->end_of_state(arena, 2 * K_);
         S_ = arena.take<Buffer<T>>(count);
         for (std::size_t i = 0; S_ && i < count; ++i) S_[i] = buffers[i];
@@ -123,22 +123,21 @@ class OptimisticDescent : public Learner<T> {
     };
     static_assert(part_of_state<Own, 56>);
 
-    Buffer<T>& S(std::size_t i) { return S_[Shared ? 0 : i]; }
-    const Buffer<T>& S(std::size_t i) const { return S_[Shared ? 0 : i]; }
+    Buffer<T>& S(std::size_t i) { return S_[shared_ ? 0 : i]; }
+    const Buffer<T>& S(std::size_t i) const { return S_[shared_ ? 0 : i]; }
 
-    // A round: what is common, and in the middle teach(x), which moves the kernels with y f_i(x) < 1. will_remove(rng)
+    // A round: what is common, and in the middle teach(), which moves the kernels with y f_i(x) < 1. will_remove(rng)
     // makes the same decisions, with a copy of the random numbers, and answers whether it will empty a part of a
     // buffer.
-    template <class U, class WillRemove, class Teach>
-    double round(const Row<U>& row, double y, double weight, WillRemove&& will_remove, Teach&& teach) {
-        const Query<T> x = work_.query.read(row);
+    template <class WillRemove, class Teach>
+    double round(const Query<T>& x, double y, double weight, WillRemove&& will_remove, Teach&& teach) {
         evaluate(x, work_, &k0_, nearest_);
         const double score = mix(work_);
         if (weight == 0.0) return score;
         for (std::size_t i = 0; i < K_; ++i) optimistic_[i] = optimistic(work_, i);
         if (Watch::present && will_take_long(will_remove)) this->begin_long_row();
         this->record(this->is_mistake(score, y), weight * Hinge::at(score, y).value);
-        teach(x);
+        teach();
         hedge_.update(optimistic_, [&](const Pack<double>& f) {
             return Pack<double>(weight) * larger(Pack<double>(1.0) - Pack<double>(y) * f, Pack<double>(0.0));
         });
@@ -168,7 +167,7 @@ class OptimisticDescent : public Learner<T> {
     bool near_enough(std::size_t i, double D, double A) const {
         return S(i).size() > 0 && bank_.within(i, nearest(i).dissimilarity, D / std::sqrt(1.0 + A));
     }
-    const Nearest& nearest(std::size_t i) const { return nearest_[Shared ? bank_.group_of(i) : i]; }
+    const Nearest& nearest(std::size_t i) const { return nearest_[shared_ ? bank_.group_of(i) : i]; }
 
     // For a kernel with y f_i(x) < 1: D, which is added to A_i, and the step at the nearest stored example if that is
     // near enough. Returns whether the step was taken. y carries the row's weight.
@@ -189,7 +188,7 @@ class OptimisticDescent : public Learner<T> {
     // and the row of S_i nearest to x.
     void evaluate(const Query<T>& x, Workspace<T>& work, Coefficients<T>* k0, Nearest* nearest) const {
         double own[max_kernels];
-        if constexpr (Shared) {
+        if (shared_) {
             this->template pass<1>(S(0), S(0).size(), a_, 1, false, x, work, nearest);
             for (std::size_t i = 0; i < K_; ++i) own[i] = work.values[i];
         } else {
@@ -367,6 +366,7 @@ class OptimisticDescent : public Learner<T> {
         }
     }
 
+    bool shared_;
     double lambda_ = 0.0;
     Hedge hedge_;
     Reservoir V_;

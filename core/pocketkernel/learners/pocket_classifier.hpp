@@ -149,7 +149,9 @@ class PocketClassifier : public Learner<T> {
         }
         const std::uint64_t rounds = common_->tally.rounds + 1;
         if (has_block()) ferns_.read(row, raw(work_));
-        const Query<T> z = scale_.learn(row, work_.query, rounds, needs_dense());
+        learn(scale_.learn(row, work_.query, rounds, needs_dense()), rounds, y, weight, F, linear);
+    }
+    void learn(const Query<T>& z, std::uint64_t rounds, std::size_t y, double weight, double* F, double* linear) {
         const Found found = evaluate(z, work_, true);
         mix(work_, F);
         for (std::size_t r = 0; r < R_; ++r) f()[r] = F[r];

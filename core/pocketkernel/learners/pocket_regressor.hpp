@@ -144,7 +144,9 @@ class PocketRegressor : public Learner<T> {
             return tell_linear(linear);
         }
         const std::uint64_t rounds = common_->tally.rounds + 1;
-        const Query<T> z = scale_.learn(row, work_.query, rounds);
+        learn(scale_.learn(row, work_.query, rounds), rounds, y, weight, F, linear);
+    }
+    void learn(const Query<T>& z, std::uint64_t rounds, const double* y, double weight, double* F, double* linear) {
         evaluate(z, work_, true);
         mix(work_, F);
         for (std::size_t r = 0; r < m_; ++r) f()[r] = F[r];

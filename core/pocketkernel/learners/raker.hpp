@@ -62,7 +62,9 @@ class Raker : public Learner<T> {
 
     template <class U>
     double learn(const Row<U>& row, double y, double weight = 1.0) {
-        const Query<T> x = work_.query.read(row);
+        return learn(work_.query.read(row), y, weight);
+    }
+    double learn(const Query<T>& x, double y, double weight) {
         evaluate(x, work_, &turned_);
         const double F = mix(work_);
         if (weight == 0.0) return F;

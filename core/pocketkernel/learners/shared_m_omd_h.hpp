@@ -15,17 +15,20 @@
 POCKETKERNEL_BEGIN
 
 template <class T>
-class SharedMOMDH : public OptimisticDescent<T, true> {
+class SharedMOMDH : public OptimisticDescent<T> {
   public:
     static constexpr const char* name = "shared_m_omd_h";
 
-    SharedMOMDH(const Config& c, Arena& arena) : OptimisticDescent<T, true>(c, arena) {}
+    SharedMOMDH(const Config& c, Arena& arena) : OptimisticDescent<T>(c, arena, true) {}
 
     template <class U>
     double learn(const Row<U>& row, double y, double weight = 1.0) {
+        return learn(work_.query.read(row), y, weight);
+    }
+    double learn(const Query<T>& x, double y, double weight) {
         return this->round(
-            row, y, weight, [&](Rng& rng) { return will_remove(y, weight, rng); },
-            [&](const Query<T>& x) { learn_kernels(x, y, weight * y); });
+            x, y, weight, [&](Rng& rng) { return will_remove(y, weight, rng); },
+            [&] { learn_kernels(x, y, weight * y); });
     }
 
     // Of every kernel: the sum over rounds of C_i D_i / 2 if it was in W, or 2 D_i if it stepped at a stored example.
@@ -39,10 +42,10 @@ class SharedMOMDH : public OptimisticDescent<T, true> {
     using Learner<T>::common_;
     using Learner<T>::config_;
     using Learner<T>::work_;
-    using OptimisticDescent<T, true>::lambda_;
-    using OptimisticDescent<T, true>::nowhere;
-    using OptimisticDescent<T, true>::own_;
-    using OptimisticDescent<T, true>::spent_;
+    using OptimisticDescent<T>::lambda_;
+    using OptimisticDescent<T>::nowhere;
+    using OptimisticDescent<T>::own_;
+    using OptimisticDescent<T>::spent_;
 
     double C(std::size_t i) const { return 1.0 / larger(this->hedge_.weights()[i], 0.5 / static_cast<double>(K_)); }
 

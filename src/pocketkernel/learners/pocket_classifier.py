@@ -83,9 +83,9 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         Frequencies that would fit into the memory if other experts had none of it.
     kernel_weights_ : array
         How much each expert counts in the mixture: the linear one first, then the widths, then ring and ferns (for more
-        than two classes, or if there are fewer than 64 columns and about 60 KiB of memory), then functions of single
-        columns (if there are fewer than 64 and those take at most a 16th of the frequencies' memory), then the last
-        labels (if `lag`). `shares_` has the same numbers by name.
+        than two classes, or if there are fewer than 64 columns and about 60 KiB of memory), then the functions of
+        single columns (if there are fewer than 64 and they take at most a 16th of the frequencies' memory), then the
+        last labels (if `lag`). `shares_` has the same numbers by name.
     column_relevance_ : array
         How much each column counts in the kernels' distances, 1 in the (geometric) mean: an explanation.
     events_, shares_, memory_shares_, frequencies_, diagnostics_, nbytes

@@ -113,6 +113,8 @@ def plan(
     features = {guess.name: _feature(guess, sample.whole, most, hash_width, flags) for guess in used}
     looks = None if target is None else guesses[target]
     is_number = looks is None or looks.role in ("number", "decimal") or (looks.name in sample.numbers)
+    if looks is not None and looks.levels and looks.levels.keys() <= {"true", "false"}:
+        is_number = False  # of JSON and Parquet: answers are true and false as in the file, not 1 and 0
     decimal = looks.style if looks is not None and looks.role == "decimal" and is_number else ""
     known, is_number = labels_of(classes, is_number)
     made = Encoding(
