@@ -62,7 +62,11 @@ class AnyLearner {
     double score_on(void* scratch, const Row& row);  // as another thread would
     const pocketkernel::Config& config() const { return config_; }
     const pocketkernel::Tally& tally() const { return engine_->tally(); }
-    pocketkernel::KernelReport report(std::size_t i) const { return engine_->report(i); }
+    pocketkernel::KernelReport report(std::size_t i) const {
+        pocketkernel::KernelReport all[pocketkernel::max_kernels];
+        engine_->report(all);
+        return all[i];
+    }
     bool frequencies(double* out) const { return engine_->frequencies(out); }  // of random features
     std::size_t state_bytes() const { return engine_->state_bytes(); }
     void save(unsigned char* to) const { engine_->save(to); }
