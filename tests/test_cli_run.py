@@ -251,6 +251,21 @@ def test_an_interrupt_while_a_pipe_waits(tmp_path):
         assert error.endswith("pocketkernel: interrupted.\n") and "pocketkernel learn stdin.run -" in error
 
 
+def test_an_interrupt_before_the_columns_are_judged(tmp_path):
+    command = [*COMMAND, "run", "-", "--format", "csv", "--label", "y", "--no-report"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(b"a,y\n1,0\n2,1\n" * 10)
+        process.stdin.flush()
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "stdin.run").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=120) == 130
+        error = process.stderr.read().decode()
+        assert "Nothing was learned: columns are judged by the first 10,000 rows of a pipe" in error
+
+
 # ---- as a library ---------------------------------------------------------------------------------------------------
 
 

@@ -395,6 +395,22 @@ def test_nothing_of_the_c_library_but_a_few(tmp_path):
     assert "U __aeabi_ddiv" not in done.stdout  # but that of pk_soft_double.hpp
 
 
+@needs_chip
+@pytest.mark.parametrize("target", ["cortex-m3", "cortex-m4"])
+@pytest.mark.parametrize(("classes", "memory"), [(2, "8KiB"), (2, "64KiB"), (4, "8KiB"), (4, "32KiB")])
+def test_code_of_a_pocket_classifier(tmp_path, classes, memory, target):
+    X, z = stream(300, 10)
+    y = np.digitize(z, np.linspace(-1, 1, classes + 1)[1:-1])
+    model = pk.PocketClassifier(memory=memory, random_state=0).fit(X, y)
+    folder = device.export(model, tmp_path / "project", target, measure=False)
+    command = f"make -s lib && arm-none-eabi-size -A build/{target}/pk_model.o"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    sizes = re.findall(r"^\.(?:text|rodata|data|init)(\S*) +(\d+)", done.stdout, re.MULTILINE)
+    code = sum(int(size) for name, size in sizes if "pk_first_state" not in name and "pk_constants" not in name)
+    assert 10_000 < code <= 22 * 1024
+
+
 def test_headers():
     folder = Path(pk.get_include()) / "pocketkernel"
     assert (folder / "learners" / "pocket_classifier.hpp").is_file()

@@ -7,6 +7,7 @@
 
 #include "arena.hpp"
 #include "hypothesis.hpp"
+#include "parts.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -76,13 +77,21 @@ class AdditiveTables {
     template <class F>
     void for_each_place(const T* z, F&& f) const {
         for (std::size_t k = 0; k < columns_; ++k) {
-            const double at = larger(0.0, smaller(3.0 * static_cast<double>(z[k]) + 7.5, 14.999));
-            const auto i = static_cast<std::size_t>(at);
-            f(k, i, at - static_cast<double>(i));
+            double p;
+            const std::size_t i = knot_below(static_cast<double>(z[k]), p);
+            f(k, i, p);
         }
     }
+    // The knot below z, and how far behind it z is.
+    static POCKETKERNEL_SHARED(double) std::size_t knot_below(double z, double& p) {
+        const double at = larger(0.0, smaller(3.0 * z + 7.5, 14.999));
+        const auto i = static_cast<std::size_t>(at);
+        p = at - static_cast<double>(i);
+        return i;
+    }
 
-    std::size_t columns_ = 0, functions_ = 0;
+    Known<parts::features> columns_{0};
+    Known<parts::functions> functions_{0};
     T* values_ = nullptr;  // column by column, function by function
 };
 

@@ -10,6 +10,7 @@
 
 #include "arena.hpp"
 #include "math.hpp"
+#include "parts.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -47,15 +48,23 @@ class ColumnRelevance {
     // Takes the slopes of the loss in rho at a row; room for whole packs, with 0 behind the last column.
     void step(const T* slopes) {
         using P = Pack<T>;
-        const P most(T(1e6));  // which only a forged state can reach
+        const T keep = T(pace_.keep), floor = T(pace_.floor);
         P total(T(0));
         for (std::size_t k = 0; k < columns_; k += lanes_of<T>) {
-            const P G = larger(P(T(0)) - most, smaller(P::load(slopes + k), most));
-            const P squares = P::load(squares_ + k) * P(T(pace_.keep)) + P(T(pace_.floor)) + G * G;
-            const P rho = P::load(rho_ + k) - P(T(0.1)) * G / square_root(squares);
+            const P slope = P::load(slopes + k);
+            P squares = P::load(squares_ + k), rho = P::load(rho_ + k);
+            lanewise(
+                [=](const auto& g, auto& v, auto& r, auto& sum) POCKETKERNEL_FLAT {
+                    using V = std::decay_t<decltype(v)>;
+                    const V most(T(1e6));  // which only a forged state can reach
+                    const V G = larger(V(T(0)) - most, smaller(g, most));
+                    v = v * V(keep) + V(floor) + G * G;
+                    r = r - V(T(0.1)) * G / square_root(v);
+                    sum = sum + r;
+                },
+                slope, squares, rho, total);
             squares.store(squares_ + k);
             rho.store(rho_ + k);
-            total += rho;
         }
         centre(sum(total));
     }
@@ -96,13 +105,21 @@ class ColumnRelevance {
 
     void centre(double total) {
         using P = Pack<T>;
-        const P mean(static_cast<T>(total / static_cast<double>(columns_)));
-        for (std::size_t k = 0; k < columns_; k += lanes_of<T>)
-            larger(P(T(least)), smaller(P::load(rho_ + k) - mean, P(T(greatest)))).store(rho_ + k);
+        const T mean = static_cast<T>(total / static_cast<double>(columns_));
+        for (std::size_t k = 0; k < columns_; k += lanes_of<T>) {
+            P rho = P::load(rho_ + k);
+            lanewise(
+                [=](auto& r) POCKETKERNEL_FLAT {
+                    using V = std::decay_t<decltype(r)>;
+                    r = larger(V(T(least)), smaller(r - V(mean), V(T(greatest))));
+                },
+                rho);
+            rho.store(rho_ + k);
+        }
         for (std::size_t k = columns_; k < padded<T>(columns_); ++k) rho_[k] = T(0);
     }
 
-    std::size_t columns_ = 0;
+    Known<parts::features> columns_{0};
     Pace pace_{};
     T* rho_ = nullptr;
     T* squares_ = nullptr;

@@ -276,6 +276,12 @@ class ColumnScale {
 
     // z of a tile of values.
     static POCKETKERNEL_INLINE Pack<T> scaled(const double* x, const double* centre, const T* spread) {
+#if POCKETKERNEL_REGISTER_BYTES == 0
+        Pack<T> z;
+        for (std::size_t l = 0; l < lanes_of<T>; ++l)
+            z.r[l] = static_cast<T>(scaled(x[l], centre[l], static_cast<double>(spread[l])));
+        return z;
+#else
         const Wide<T> values = Wide<T>::load(x), centres = Wide<T>::load(centre),
                       spreads = widen(Pack<T>::load(spread));
         Wide<T> z;
@@ -284,6 +290,7 @@ class ColumnScale {
                          POCKETKERNEL_FLAT { out = scaled(in, c, of); },
                      z.p[i], values.p[i], centres.p[i], spreads.p[i]);
         return narrow(z);
+#endif
     }
     template <class V>
     static POCKETKERNEL_INLINE V scaled(const V& x, const V& centre, const V& spread) {
@@ -426,7 +433,19 @@ class ColumnScale {
     }
 
     // Takes a tile of a row into the running figures. Answers whether a column of it may have to start again.
-    bool observe(const Cells& cells, const double* x) {
+    POCKETKERNEL_APART bool observe(const Cells& cells, const double* x) {
+#if POCKETKERNEL_REGISTER_BYTES == 0
+        bool all_calm = true;
+        for (std::size_t l = 0; l < lanes_of<T>; ++l) {
+            const double given = x[l] == x[l] ? x[l] : cells.mean[l];
+            T shift, calm;
+            follow(static_cast<T>(given), static_cast<T>(given - cells.mean[l]), static_cast<T>(x[l]),
+                   cells.deviation[l], cells.usual[l], cells.beyond[l], cells.age[l], cells.last[l], shift, calm);
+            cells.mean[l] += static_cast<double>(shift);
+            all_calm = all_calm && calm > T(0);
+        }
+        return !all_calm;
+#else
         using P = Pack<T>;
         Wide<T> given = Wide<T>::load(x), difference = Wide<T>::zero();
         const Wide<T> mean = Wide<T>::load(cells.mean);
@@ -449,6 +468,7 @@ class ColumnScale {
         for (std::size_t i = 0; i < Wide<T>::parts; ++i)
             (mean.p[i] + shift.p[i]).store(cells.mean + i * lanes_of<double>);
         return !(smallest_lane(calm) > T(0));
+#endif
     }
 
     // The figures of a column after a value, and what its mean changes by. A column may have to start again if `calm`
@@ -515,7 +535,7 @@ class ColumnScale {
         if (started_) started_[k] = true;
     }
 
-    std::size_t columns_ = 0;
+    Known<parts::features> columns_{0};
     double* mean_ = nullptr;
     T* figures_ = nullptr;
     double* centre_ = nullptr;  // mean and deviation that z is made with; null if they are the running ones

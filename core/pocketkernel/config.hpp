@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "parts.hpp"
+
 namespace pocketkernel {
 
 enum class Family : std::uint32_t;  // kernels/list.hpp
@@ -32,12 +34,12 @@ struct KernelSpec {
 inline constexpr std::size_t max_kernels = 32;
 
 struct Config {
-    std::size_t features = 0;             // d, columns of a row
-    std::size_t classes = 2;              // C, number of classes; or m, outputs of a regressor
-    std::size_t budget = 0;               // B, stored examples (per kernel for M-OMD-H); or D, random frequencies
-    std::size_t kernel_count = 0;         // K
-    const KernelSpec* kernels = nullptr;  // the caller's; a learner keeps its own copy
-    Loss loss = Loss(1);                  // logistic
+    Known<parts::features> features{0};     // d, columns of a row
+    Known<parts::classes> classes{2};       // C, number of classes; or m, outputs of a regressor
+    Known<parts::budget> budget{0};         // B, stored examples (per kernel for M-OMD-H); or D, random frequencies
+    Known<parts::kernels> kernel_count{0};  // K
+    const KernelSpec* kernels = nullptr;    // the caller's; a learner keeps its own copy
+    Loss loss = Loss(1);                    // logistic
     Removal removal = Removal::half;
     Storage storage = Storage::full;  // how buffers hold their rows
     double step = 1.0;                // c of lambda = c U / sqrt(B); the factor of LKMBooks' step
@@ -50,6 +52,11 @@ struct Config {
     double quantile = 0.0;            // of a regressor: the one to predict; 0 stands for the mean
     std::uint64_t seed = 0;
 };
+
+// The family of kernel i, known to the compiler if the program has this configuration only.
+constexpr Family family_of(const Config& config, std::size_t i) {
+    return parts::kernels > 0 ? Family(parts::family_list[i]) : config.kernels[i].family;
+}
 
 // Limits for numbers in a saved state, far beyond what any stream can produce: counts stay exact in double precision,
 // and sums of numbers below the limit stay finite.

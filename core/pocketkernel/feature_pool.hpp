@@ -224,6 +224,8 @@ class FeaturePool {
         }
     }
 
+    // So many columns at once are cheaper than one after the other, in registers.
+    static constexpr std::size_t slopes_at_once = POCKETKERNEL_REGISTER_BYTES > 0 ? 4 : 1;
     // The slopes in N columns from k on, after that.
     template <std::size_t N>
     void slopes(std::size_t k, T* out) const {
@@ -242,9 +244,8 @@ class FeaturePool {
     }
     // The slopes in all columns.
     void slopes(T* out) const {
-        constexpr std::size_t at_once = 4;
         std::size_t k = 0;
-        for (; k + at_once <= features_; k += at_once) slopes<at_once>(k, out + k);
+        for (; k + slopes_at_once <= features_; k += slopes_at_once) slopes<slopes_at_once>(k, out + k);
         for (; k < features_; ++k) slopes<1>(k, out + k);
     }
 
@@ -367,7 +368,9 @@ class FeaturePool {
         std::size_t theta = 0, lanes = 0, frequencies = 0;  // in numbers of their kind
     };
 
-    std::size_t tiles_ = 0, features_ = 0, functions_ = 0;
+    std::size_t tiles_ = 0;
+    Known<parts::features> features_{0};
+    Known<parts::functions> functions_{0};
     std::uint64_t* in_use_ = nullptr;  // null if all are
     std::uint8_t* owner_ = nullptr;
     T* theta_ = nullptr;    // tile by tile, function by function: on cos a, sin a, cos 2a, sin 2a

@@ -52,7 +52,7 @@ class Ferns {
     // The x of a row.
     template <class U>
     void read(const Row<U>& row, T* x) const {
-        if (!row.columns) {
+        if (!parts::sparse_rows || !row.columns) {
             for (std::size_t k = 0; k < columns_; ++k) x[k] = less_anchor(k, row.values[k]);
             return;
         }
@@ -89,7 +89,7 @@ class Ferns {
             unsigned char* fern = ferns + size() * bytes(functions_);
             std::memset(fern, 0, bytes(functions_));
             for (std::size_t b = 0; b < tests; ++b) {
-                const std::size_t k = rng.index(smaller(columns_, most_columns));
+                const std::size_t k = rng.index(smaller(std::size_t(columns_), most_columns));
                 const T between = static_cast<T>(rng.uniform());
                 const T now = x[k], before = last_[k] == last_[k] ? last_[k] : now;
                 columns_of(fern)[b] = static_cast<std::uint16_t>(k);
@@ -177,7 +177,8 @@ class Ferns {
                 f(static_cast<double>(leaf_at(ferns + n * bytes(functions_), 0)[l]));
     }
 
-    std::size_t columns_ = 0, functions_ = 0;
+    Known<parts::features> columns_{0};
+    Known<parts::functions> functions_{0};
     Counts* counts_ = nullptr;
     double* anchors_ = nullptr;
     T* last_ = nullptr;  // the last row

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "math.hpp"
+#include "parts.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -24,16 +25,21 @@ class LabelLags {
         for (std::size_t h = 0; h < inputs; ++h) squares()[h] = 1.0;
     }
 
-    double score(std::size_t r) const {
-        double s = 0.0;
-        for (std::size_t h = 0; h < inputs; ++h) s += weights()[h] * input(h, r);
-        return s;
+    // s of all functions.
+    void scores(double* s) const {
+        for (std::size_t r = 0; r < functions_; ++r) s[r] = 0.0;
+        for (std::size_t h = 0; h < lags; ++h)
+            if (labels()[h] != 0.0) s[function_of(h)] += weights()[h] * input(h);
+        for (std::size_t r = 0; r < functions_; ++r) s[r] += weights()[lags] * means()[r];
     }
 
     void step(const double* slopes, double times) {
         for (std::size_t h = 0; h < inputs; ++h) {
             double G = 0.0;
-            for (std::size_t r = 0; r < functions_; ++r) G += slopes[r] * input(h, r);
+            if (h < lags)
+                G = labels()[h] != 0.0 ? slopes[function_of(h)] * input(h) : 0.0;
+            else
+                for (std::size_t r = 0; r < functions_; ++r) G += slopes[r] * means()[r];
             weights()[h] -= times * G / std::sqrt(squares()[h] + times * times * (G * G));
             squares()[h] += times * (G * G);
         }
@@ -43,7 +49,8 @@ class LabelLags {
     void push(std::size_t label) {
         for (std::size_t h = lags - 1; h > 0; --h) labels()[h] = labels()[h - 1];
         labels()[0] = static_cast<double>(label + 1);
-        for (std::size_t r = 0; r < functions_; ++r) means()[r] += 0.05 * (input(0, r) - means()[r]);
+        for (std::size_t r = 0; r < functions_; ++r)
+            means()[r] += 0.05 * ((r == function_of(0) ? input(0) : 0.0) - means()[r]);
     }
 
     // The labels, not what they are worth: the next row does not follow the last ones.
@@ -63,7 +70,8 @@ class LabelLags {
         for (std::size_t h = 0; h < inputs; ++h)
             good = good && within(weights()[h], -1e9, 1e9) && within(squares()[h], 1.0, 1e18);
         for (std::size_t h = 0; h < lags; ++h)
-            good = good && within(labels()[h], 0.0, static_cast<double>(functions_ == 1 ? 2 : functions_)) &&
+            good = good &&
+                   within(labels()[h], 0.0, static_cast<double>(functions_ == 1 ? std::size_t(2) : functions_)) &&
                    labels()[h] == std::floor(labels()[h]);
         for (std::size_t r = 0; r < functions_; ++r) good = good && within(means()[r], -1.0, 1.0);
         return good;
@@ -77,13 +85,13 @@ class LabelLags {
     double* labels() const { return state_ + 2 * inputs; }  // 1 + label, the last one first; 0 if there is none
     double* means() const { return labels() + lags; }
 
-    double input(std::size_t h, std::size_t r) const {
-        if (h == lags) return means()[r];
-        if (functions_ == 1) return labels()[h] == 0.0 ? 0.0 : labels()[h] == 2.0 ? 1.0 : -1.0;
-        return labels()[h] == static_cast<double>(r + 1) ? 1.0 : 0.0;
+    // The only function that the h-th last label, if there is one, is not 0 in, and what it is there.
+    std::size_t function_of(std::size_t h) const {
+        return functions_ == 1 ? 0 : static_cast<std::size_t>(labels()[h] - 1.0);
     }
+    double input(std::size_t h) const { return functions_ == 1 && labels()[h] == 1.0 ? -1.0 : 1.0; }
 
-    std::size_t functions_ = 0;
+    Known<parts::functions> functions_{0};
     double* state_ = nullptr;
 };
 

@@ -100,17 +100,17 @@ class LabelRing {
         state_->squared = 1 - state_->squared;
     }
 
-    double score(const Found& found, std::size_t r) const {
-        double s = 0.0;
-        for (std::size_t m = 0; m < neighbours; ++m) s += state_->weights[m] * input(found.label[m], r);
-        return s;
+    // s of all functions.
+    void scores(const Found& found, double* s) const {
+        for (std::size_t r = 0; r < functions_; ++r) s[r] = 0.0;
+        for (std::size_t m = 0; m < neighbours; ++m)
+            if (found.label[m] >= 0) s[function_of(found.label[m])] += state_->weights[m] * input(found.label[m]);
     }
 
     void step(const Found& found, const double* slopes, double times) {
         for (std::size_t m = 0; m < neighbours; ++m) {
             if (found.label[m] < 0) continue;
-            const std::size_t r = functions_ == 1 ? 0 : static_cast<std::size_t>(found.label[m]);
-            const double G = slopes[r] * input(found.label[m], r);
+            const double G = slopes[function_of(found.label[m])] * input(found.label[m]);
             state_->weights[m] -= 0.5 * times * G / std::sqrt(state_->squares[m] + times * times * (G * G));
             state_->squares[m] += times * (G * G);
         }
@@ -170,10 +170,9 @@ class LabelRing {
     static_assert(part_of_state<State, 184>);
 
     static std::size_t label_bytes(std::size_t classes) { return classes > 256 ? 2 : 1; }
-    double input(std::int32_t label, std::size_t r) const {
-        if (functions_ == 1) return label < 0 ? 0.0 : label == 1 ? 1.0 : -1.0;
-        return label == static_cast<std::int32_t>(r) ? 1.0 : 0.0;
-    }
+    // The only function that a label is not 0 in, and what it is there.
+    std::size_t function_of(std::int32_t label) const { return functions_ == 1 ? 0 : static_cast<std::size_t>(label); }
+    double input(std::int32_t label) const { return functions_ == 1 && label == 0 ? -1.0 : 1.0; }
 
     unsigned char* page_at(std::size_t p) const { return end_ - (p + 1) * page * (columns_ + label_bytes(functions_)); }
     unsigned char* labels_at(std::size_t place) const {
@@ -243,11 +242,13 @@ class LabelRing {
         constexpr std::size_t between_tests = 8;
         Distances sums;
         for (std::size_t k = 0; k < columns_;) {
-            const std::size_t end = smaller(k + between_tests, columns_);
-            for (; squared && k + 3 < end; k += 4) sums.template add_squares<4>(pages, k, q, column_weights_);
+            const std::size_t end = smaller(k + between_tests, std::size_t(columns_));
+            for (; squared && k + squares_at_once <= end; k += squares_at_once)
+                sums.template add_squares<squares_at_once>(pages, k, q, column_weights_);
             for (; squared && k < end; ++k) sums.template add_squares<1>(pages, k, q, column_weights_);
-            for (; k + 1 < end; k += 2) sums.template add<2>(pages, k, q, column_weights_);
-            if (k < end) sums.template add<1>(pages, k++, q, column_weights_);
+            for (; k + columns_at_once <= end; k += columns_at_once)
+                sums.template add<columns_at_once>(pages, k, q, column_weights_);
+            for (; k < end; ++k) sums.template add<1>(pages, k, q, column_weights_);
             if (!sums.any_below(limit)) return false;
         }
         sums.copy(out);
@@ -257,7 +258,7 @@ class LabelRing {
 #if POCKETKERNEL_REGISTER_BYTES > 0
     // In registers, each of which has one of four rows that follow each other. Two products fit into 16 bits, and four
     // squares.
-    static constexpr std::size_t at_once = POCKETKERNEL_REGISTER_BYTES / page;
+    static constexpr std::size_t at_once = POCKETKERNEL_REGISTER_BYTES / page, columns_at_once = 2, squares_at_once = 4;
     struct Distances {
         typedef std::uint8_t Bytes __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
         typedef std::uint16_t Shorts __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
@@ -333,7 +334,7 @@ class LabelRing {
         }
     };
 #else
-    static constexpr std::size_t at_once = 1;
+    static constexpr std::size_t at_once = 1, columns_at_once = 1, squares_at_once = 1;
     struct Distances {
         std::uint32_t sums[page] = {};
 
@@ -364,7 +365,8 @@ class LabelRing {
     };
 #endif
 
-    std::size_t columns_ = 0, functions_ = 0;
+    Known<parts::features> columns_{0};
+    Known<parts::functions> functions_{0};
     unsigned char* end_ = nullptr;
     State* state_ = nullptr;
     std::uint8_t* column_weights_ = nullptr;

@@ -43,6 +43,30 @@ static_assert(FLT_EVAL_METHOD == 0, "pocketkernel needs float and double arithme
 #endif
 #define POCKETKERNEL_INLINE inline POCKETKERNEL_FLAT
 
+// For small functions that are used in many places, on numbers of the given type. If the FPU does not have that type
+// each operation is a call, which compilers do not count when they inline: there, they are functions.
+#define POCKETKERNEL_SHARED(type) POCKETKERNEL_SHARED_##type
+#define POCKETKERNEL_CALLED inline __attribute__((noinline, pcs("aapcs")))
+#if defined(__arm__) && !(defined(__ARM_FP) && __ARM_FP & 8)
+#define POCKETKERNEL_SOFT_DOUBLES 1
+#define POCKETKERNEL_SHARED_double POCKETKERNEL_CALLED
+#else
+#define POCKETKERNEL_SOFT_DOUBLES 0
+#define POCKETKERNEL_SHARED_double POCKETKERNEL_INLINE
+#endif
+#if defined(__arm__) && !defined(__ARM_FP)
+#define POCKETKERNEL_SHARED_float POCKETKERNEL_CALLED
+#else
+#define POCKETKERNEL_SHARED_float POCKETKERNEL_INLINE
+#endif
+
+// For functions with much on the stack, so that it is there only while they run.
+#if defined(__GNUC__) && POCKETKERNEL_REGISTER_BYTES == 0
+#define POCKETKERNEL_APART __attribute__((noinline))
+#else
+#define POCKETKERNEL_APART
+#endif
+
 #define POCKETKERNEL_BEGIN \
     namespace pocketkernel { \
     inline namespace POCKETKERNEL_LEVEL {

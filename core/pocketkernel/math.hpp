@@ -75,6 +75,22 @@ POCKETKERNEL_INLINE V polynomial(const V& x, const T (&c)[N]) {
     return even + odd * x;
 }
 
+#if POCKETKERNEL_SOFT_DOUBLES
+// The same for all numbers of coefficients: where each operation is a call a loop is much smaller, and hardly slower.
+POCKETKERNEL_CALLED double polynomial_of(double x, const double* c, std::size_t n) {
+    const double z = x * x;
+    std::size_t i = (n - 1) / 2 * 2, j = n / 2 * 2 - 1;
+    double even = c[i], odd = c[j];
+    for (; i > 0; i -= 2) even = even * z + c[i - 2];
+    for (; j > 1; j -= 2) odd = odd * z + c[j - 2];
+    return even + odd * x;
+}
+template <std::size_t N>
+inline double polynomial(const double& x, const double (&c)[N]) {
+    return polynomial_of(x, c, N);
+}
+#endif
+
 // exp(t) = 2^n exp(r): gives 2^n and exp(r) - 1 for t in the range where 2^n is a normal number.
 template <class V>
 POCKETKERNEL_INLINE void reduce_exponent(const V& t, V& power, V& rest_minus_one) {
@@ -99,6 +115,50 @@ POCKETKERNEL_INLINE V exponential(const V& x) {
     return select(x < low, V(T(0)), power * rest + power);
 }
 
+// f(x_0, f(x_1, ...)) of n numbers, for an f that takes them in any order and any number of times.
+template <class F>
+double folded(const double* x, std::size_t n, F&& f) {
+#if POCKETKERNEL_REGISTER_BYTES > 0
+    constexpr std::size_t W = lanes_of<double>;
+    double lane[W];
+    if (n > W) {
+        Pack<double> lanes = Pack<double>::load(x + n - W);  // the last ones, some of which come again
+        for (std::size_t i = 0; i + W < n; i += W) lanes = f(Pack<double>::load(x + i), lanes);
+        lanes.store(lane);
+        x = lane;
+        n = W;
+    }
+#endif
+    double one = x[0];
+    for (std::size_t i = 1; i < n; ++i) one = f(x[i], one);
+    return one;
+}
+inline double greatest(const double* x, std::size_t n) {
+    return folded(x, n, [](const auto& a, const auto& b) POCKETKERNEL_FLAT { return larger(a, b); });
+}
+inline double least(const double* x, std::size_t n) {
+    return folded(x, n, [](const auto& a, const auto& b) POCKETKERNEL_FLAT { return smaller(a, b); });
+}
+
+// exp(x - most) of n numbers that are at most so large, in packs where there are registers.
+inline void exponentials(const double* x, double most, double* out, std::size_t n) {
+#if POCKETKERNEL_REGISTER_BYTES > 0
+    constexpr std::size_t W = lanes_of<double>;
+    const Pack<double> less(most);
+    const auto pack = [&](const double* from, double* to) { exponential(Pack<double>::load(from) - less).store(to); };
+    if (n >= W) {
+        for (std::size_t i = 0; i + W < n; i += W) pack(x + i, out + i);
+        return pack(x + n - W, out + n - W);  // the last ones, some of which come again
+    }
+    double in[W], some[W];
+    for (std::size_t i = 0; i < W; ++i) in[i] = i < n ? x[i] : most;
+    pack(in, some);
+    std::memcpy(out, some, n * sizeof(double));
+#else
+    for (std::size_t i = 0; i < n; ++i) out[i] = exponential(x[i] - most);
+#endif
+}
+
 // 1 - exp(-m) for m >= 0, with full relative accuracy when m is small; at most 1.
 template <class V>
 POCKETKERNEL_INLINE V exponential_complement(const V& m) {
@@ -111,8 +171,9 @@ POCKETKERNEL_INLINE V exponential_complement(const V& m) {
 // 2 atanh(s) for |s| <= 0.1716, the range that log needs.
 template <class V>
 POCKETKERNEL_INLINE V twice_atanh(const V& s) {
-    constexpr double fit[] = {0x1.5555555555555p-1, 0x1.9999999999a38p-2, 0x1.2492492476c42p-2, 0x1.c71c720168526p-3,
-                              0x1.745cf8fe328f9p-3, 0x1.3b1c36b445cebp-3, 0x1.0fbe71ad855c9p-3, 0x1.0c05166ec4148p-3};
+    static constexpr double fit[] = {0x1.5555555555555p-1, 0x1.9999999999a38p-2, 0x1.2492492476c42p-2,
+                                     0x1.c71c720168526p-3, 0x1.745cf8fe328f9p-3, 0x1.3b1c36b445cebp-3,
+                                     0x1.0fbe71ad855c9p-3, 0x1.0c05166ec4148p-3};
     const V z = s * s;
     return V(2.0) * s + s * (z * polynomial(z, fit));
 }
@@ -172,6 +233,9 @@ inline int doublings(double from, double to, int most) {
     for (; from < to * 0.75 && q <= most; ++q) from *= 2.0;
     return absolute(from - to) <= 1e-15 * to ? q : -1;
 }
+
+// A running mean over so many rows takes in another one.
+POCKETKERNEL_SHARED(double) void approach(double& mean, double value, double rows) { mean += (value - mean) / rows; }
 
 // x^n by repeated squaring, n >= 1.
 template <class V>

@@ -31,7 +31,8 @@ class MixtureLedger {
 
     // A row of class y that counts `weight` times; scores_of(n) has the R scores of s_n.
     template <class ScoresOf>
-    void observe(double weight, std::size_t y, const double* g, std::size_t R, ScoresOf&& scores_of) {
+    POCKETKERNEL_APART void observe(double weight, std::size_t y, const double* g, std::size_t R,
+                                    ScoresOf&& scores_of) {
         if (!sums_) return;
         double square = 0.0, *q = sums_ + experts_, *H = q + experts_ + 1;
         for (std::size_t n = 1; n <= experts_; ++n) {
@@ -39,19 +40,22 @@ class MixtureLedger {
             square += range * range;
         }
         const double c = weight * curvature(range_of(scores_of(0), R) + radius * std::sqrt(square));
-        double mean[max_kernels + 1], d[max_kernels + 1];
-        for (std::size_t i = 0; i <= experts_; ++i) {
-            mean[i] = 0.0;
-            for (std::size_t r = 0; r < R; ++r) {
-                q[i] += weight * g[r] * scores_of(i)[r];
-                if (R > 1) mean[i] += probability(g, y, r) * scores_of(i)[r];
+        double mean[max_kernels + 1] = {}, d[max_kernels + 1];
+        for (std::size_t r = 0; r < R; ++r) {
+            const double slope = weight * g[r], p = probability(g, y, r);
+            for (std::size_t i = 0; i <= experts_; ++i) {
+                const double s = scores_of(i)[r];
+                q[i] += slope * s;
+                if (R > 1) mean[i] += p * s;
             }
         }
         for (std::size_t r = 0; r < R; ++r) {
-            const double p = R == 1 ? absolute(g[0]) * (1.0 - absolute(g[0])) : probability(g, y, r);
+            const double p = R == 1 ? absolute(g[0]) * (1.0 - absolute(g[0])) : probability(g, y, r), cp = c * p;
             for (std::size_t i = 0; i <= experts_; ++i) d[i] = scores_of(i)[r] - mean[i];
-            for (std::size_t i = 0; i <= experts_; ++i)
-                for (std::size_t j = 0; j <= i; ++j) H[triangle(i) + j] += c * p * d[i] * d[j];
+            for (std::size_t i = 0; i <= experts_; ++i) {
+                const double factor = cp * d[i];
+                for (std::size_t j = 0; j <= i; ++j) H[triangle(i) + j] += factor * d[j];
+            }
         }
     }
 
@@ -73,12 +77,7 @@ class MixtureLedger {
 
     // Of two classes the other one's score is 0.
     static double range_of(const double* s, std::size_t R) {
-        double least = R == 1 ? smaller(s[0], 0.0) : s[0], most = R == 1 ? larger(s[0], 0.0) : s[0];
-        for (std::size_t r = 1; r < R; ++r) {
-            least = smaller(least, s[r]);
-            most = larger(most, s[r]);
-        }
-        return most - least;
+        return R == 1 ? absolute(s[0]) : greatest(s, R) - least(s, R);
     }
 
     static double curvature(double a) {
@@ -87,7 +86,7 @@ class MixtureLedger {
 
     static double probability(const double* g, std::size_t y, std::size_t r) { return g[r] + (r == y ? 1.0 : 0.0); }
 
-    std::size_t experts_ = 0;
+    Known<parts::kernels> experts_{0};
     double* sums_ = nullptr;  // L, q and the lower triangle of H, row by row
 };
 

@@ -98,7 +98,7 @@ class NewtonMixture {
         }
     }
 
-    std::size_t experts_ = 0;
+    Known<parts::kernels> experts_{0};
     double* weights_ = nullptr;
     double* A_ = nullptr;
 };

@@ -190,7 +190,8 @@ class QueryScratch {
         return q;
     }
 
-    std::size_t features_ = 0, capacity_ = 0;
+    Known<parts::features> features_{0};
+    std::size_t capacity_ = 0;
     RowNorms norms_;
     HalfFormat format_;
     T* dense_ = nullptr;

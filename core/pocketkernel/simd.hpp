@@ -183,6 +183,15 @@ template <class V>
 POCKETKERNEL_INLINE V larger(const V& a, const V& b) {
     return select(b < a, a, b);
 }
+POCKETKERNEL_SHARED(double) double smaller(double a, double b) { return a < b ? a : b; }
+POCKETKERNEL_SHARED(double) double larger(double a, double b) { return b < a ? a : b; }
+POCKETKERNEL_SHARED(float) float smaller(float a, float b) { return a < b ? a : b; }
+POCKETKERNEL_SHARED(float) float larger(float a, float b) { return b < a ? a : b; }
+// Both must be of one type.
+template <class A, class B>
+void smaller(const A& a, const B& b) = delete;
+template <class A, class B>
+void larger(const A& a, const B& b) = delete;
 #if defined(__AVX2__) && !defined(__clang__)
 // The matching instructions, which GCC does not find by itself.
 #define POCKETKERNEL_NATIVE(name, T, instruction) \
@@ -202,6 +211,8 @@ template <class V>
 POCKETKERNEL_INLINE V absolute(const V& a) {
     return larger(a, V(0) - a);
 }
+inline double absolute(double a) { return std::fabs(a); }
+inline float absolute(float a) { return std::fabs(a); }
 
 inline double square_root(double a) { return std::sqrt(a); }
 inline float square_root(float a) { return std::sqrt(a); }

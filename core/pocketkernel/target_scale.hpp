@@ -15,7 +15,7 @@
 
 #include <cstdint>
 
-#include "simd.hpp"
+#include "math.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -51,9 +51,9 @@ struct TargetScale {
         Change change;
         const double tame = limited(absolute(error), usual_error, step), tame2 = tame * tame;
         if (square > 0.0) watch(y, error, tame2);
-        square += (tame2 - square) / smaller(t, 1000.0);
-        fast += (tame2 - fast) / smaller(t, 20.0);
-        size += (tame - size) / smaller(t, 64.0);
+        approach(square, tame2, smaller(t, 1000.0));
+        approach(fast, tame2, smaller(t, 20.0));
+        approach(size, tame, smaller(t, 64.0));
         bool rebased = false;
         if (surprise > 12.0) {
             change.alarm = true;
@@ -64,7 +64,7 @@ struct TargetScale {
         const double gap = y - mean, far = limited(absolute(gap), usual, step);
         rows = smaller(larger(rows, 1.0) + 1.0, 2048.0);
         mean += (gap < 0.0 ? -far : far) / rows;
-        variance += (far * far * (1.0 - 1.0 / rows) - variance) / rows;
+        approach(variance, far * far * (1.0 - 1.0 / rows), rows);
         peak = larger(0.999 * peak, far);
         return change;
     }

@@ -19,6 +19,24 @@ void same_as_number(F&& f) {
     }
 }
 
+// Of many numbers at once: each as if it were alone.
+void many_as_one_by_one() {
+    for (std::size_t n = 1; n <= 40; ++n) {
+        double x[40] = {}, out[41], most = -9.0, lowest = 9.0;
+        for (std::size_t i = 0; i < n; ++i) {
+            x[i] = 8.0 * std::sin(static_cast<double>(7 * i + n * n));
+            most = x[i] > most ? x[i] : most;
+            lowest = x[i] < lowest ? x[i] : lowest;
+        }
+        CHECK_EQUAL(greatest(x, n), most);
+        CHECK_EQUAL(least(x, n), lowest);
+        out[n] = 0.25;
+        exponentials(x, most, out, n);
+        for (std::size_t i = 0; i < n; ++i) CHECK_EQUAL(out[i], exponential(x[i] - most));
+        CHECK_EQUAL(out[n], 0.25);
+    }
+}
+
 template <class V>
 V cosine_of(const V& x) {
     V c, s;
@@ -60,6 +78,7 @@ void limits() {
 TEST(math_packs) {
     packs_agree_with_numbers<float>();
     packs_agree_with_numbers<double>();
+    many_as_one_by_one();
 }
 
 TEST(math_limits) {

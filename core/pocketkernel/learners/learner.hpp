@@ -68,7 +68,7 @@ struct RelativeWeights {
 
     double times(double weight, std::uint64_t rounds) {
         const double log = weight == 1.0 ? 0.0 : logarithm(weight);
-        mean_log += (log - mean_log) / smaller(static_cast<double>(rounds), 4096.0);
+        approach(mean_log, log, smaller(static_cast<double>(rounds), 4096.0));
         return smaller(exponential(smaller(log - mean_log, 5.0)), smaller(16.0, static_cast<double>(rounds)));
     }
     bool valid() const { return mean_log >= -800.0 && mean_log <= 30.0; }
@@ -253,7 +253,7 @@ class Learner {
 
     Config config_;
     KernelBank<T> bank_;
-    std::size_t K_;
+    Known<parts::kernels> K_;
     Common* common_ = nullptr;
     Workspace<T> work_;
 
@@ -295,8 +295,10 @@ Size size_of(const Config& config) {
 // has to be loaded before anything else.
 template <class L, bool Reset = true>
 [[nodiscard]] Status make(const Config& config, void* block, std::size_t size, L*& learner) {
-    const Status status = L::check(config);
-    if (status != Status::ok) return status;
+    if constexpr (parts::validation) {
+        const Status status = L::check(config);
+        if (status != Status::ok) return status;
+    }
     if (reinterpret_cast<std::uintptr_t>(block) % pack_bytes != 0) return Status::block_misaligned;
     if (size < size_of<L>(config).bytes) return Status::block_too_small;
     Arena arena(block);
@@ -308,6 +310,7 @@ template <class L, bool Reset = true>
 // Identifies the model in saved states.
 template <class L>
 std::uint64_t digest_of(const L& learner) {
+    if constexpr (parts::digest != 0) return parts::digest;
     return model_digest(L::name, sizeof(typename L::Element), learner.config(), L::revision,
                         learner.constants().bytes > 0);
 }
@@ -362,7 +365,7 @@ template <class L>
     if (header.magic != StateHeader::the_magic) return Status::state_foreign;
     if (header.version > StateHeader::the_version) return Status::state_newer;
     if (header.version != StateHeader::the_version) return Status::state_foreign;
-    for (std::uint32_t revision = 1; revision < L::revision; ++revision)
+    for (std::uint32_t revision = 1; parts::digest == 0 && revision < L::revision; ++revision)
         if (header.model == model_digest(L::name, sizeof(typename L::Element), learner.config(), revision))
             return Status::state_older;
     if (header.model != digest_of(learner)) return Status::state_other_model;

@@ -34,6 +34,23 @@
 
 POCKETKERNEL_BEGIN
 
+// Experts of a PocketClassifier behind the widths: ring and ferns, functions of columns, the last labels.
+constexpr bool knows_labels(const Config& c) {
+    return c.kernel_count > 1 && family_of(c, c.kernel_count - 1) == Family::linear;
+}
+constexpr bool has_additive(const Config& c) {
+    const std::size_t count = c.kernel_count - knows_labels(c);
+    return parts::has(Family::matern32) && count > 1 && family_of(c, count - 1) == Family::matern32;
+}
+constexpr bool shares_block(const Config& c) {
+    const std::size_t count = c.kernel_count - knows_labels(c) - has_additive(c);
+    return parts::has(Family::laplacian) && count > 2 && family_of(c, count - 2) == Family::laplacian &&
+           family_of(c, count - 1) == Family::polynomial;
+}
+constexpr std::size_t widths_of(const Config& c) {
+    return c.kernel_count - 1 - (shares_block(c) ? 2 : 0) - has_additive(c) - knows_labels(c);
+}
+
 template <class T>
 class PocketClassifier : public Learner<T> {
   public:
@@ -75,7 +92,7 @@ class PocketClassifier : public Learner<T> {
         if (has_block())
             lay_out_block(arena, may_be_sparse);
         else
-            pool_ = FeaturePool<T>(arena, widths_ > 0 ? c.budget : 0, c.features, R_, may_be_sparse);
+            pool_ = FeaturePool<T>(arena, widths_ > 0 ? c.budget : std::size_t(0), c.features, R_, may_be_sparse);
         this->end_of_state(arena, widths_ == 0 ? 0 : R_ == 1 ? 1 + widths_ : 2 * R_);
         if (has_block()) {
             scale_.plan(arena);
@@ -175,8 +192,7 @@ class PocketClassifier : public Learner<T> {
         if (!repeats_) watch(target, times, loss, rounds);
         lists(z) ? scale_.observe_square(square_of(z), rounds) : scale_.observe_square(work_.query.row(), rounds);
         if (weigh) weigh_columns(z, times);
-        if (parts::sparse_rows && origin_)
-            origin_->crowded += ((z.sparse ? 0.0 : 1.0) - origin_->crowded) / recent_rows(rounds);
+        if (parts::sparse_rows && origin_) approach(origin_->crowded, z.sparse ? 0.0 : 1.0, recent_rows(rounds));
         if (scale_.is_due(rounds)) {
             move_origin(-1.0);
             scale_.refresh(rounds);
@@ -326,24 +342,7 @@ class PocketClassifier : public Learner<T> {
     static std::uint32_t values_of(const Config& c) {
         return static_cast<std::uint32_t>(c.kernel_count * functions_of(c));
     }
-    static std::size_t functions_of(const Config& c) { return c.classes == 2 ? 1 : c.classes; }
-    // Experts behind the widths: ring and ferns, functions of columns, the last labels.
-    static bool knows_labels(const Config& c) {
-        return c.kernel_count > 1 && c.kernels[c.kernel_count - 1].family == Family::linear;
-    }
-    static bool has_additive(const Config& c) {
-        const std::size_t count = c.kernel_count - knows_labels(c);
-        return parts::has(Family::matern32) && count > 1 && c.kernels[count - 1].family == Family::matern32;
-    }
-    static bool shares_block(const Config& c) {
-        const std::size_t count = c.kernel_count - knows_labels(c) - has_additive(c);
-        return parts::has(Family::laplacian) && count > 2 && c.kernels[count - 2].family == Family::laplacian &&
-               c.kernels[count - 1].family == Family::polynomial;
-    }
-    static std::size_t others_of(const Config& c) {
-        return (shares_block(c) ? 2u : 0u) + has_additive(c) + knows_labels(c);
-    }
-    static std::size_t widths_of(const Config& c) { return c.kernel_count - 1 - others_of(c); }
+    static std::size_t functions_of(const Config& c) { return c.classes == 2 ? std::size_t(1) : c.classes; }
     bool has_lags() const { return knows_labels(config_); }
 
     // The ledger's sums are the last of the numbers; a lone expert has none.
@@ -400,28 +399,24 @@ class PocketClassifier : public Learner<T> {
 
     // Leaves s_ir in work.values[iR + r], and z' in the place of z; answers what the ring has found.
     Found evaluate(const Query<T>& z, Workspace<T>& work, bool to_learn) const {
-        const auto clipped = [](double s) { return larger(-most, smaller(most, s)); };
         Found found{};
         if (has_block()) {
             ring_.round(z.dense, rounded(work));
             found = ring_.find(rounded(work));
             double* s = work.values + (1 + widths_) * R_;
-            for (std::size_t r = 0; r < R_; ++r) s[r] = clipped(ring_.score(found, r));
+            ring_.scores(found, s);
             ferns_.evaluate(ferns_at(), raw(work), s + R_, to_learn ? leaves() : nullptr);
-            for (std::size_t r = 0; r < R_; ++r) s[R_ + r] = clipped(s[R_ + r]);
         }
         if (has_additive(config_)) {
             std::memcpy(unweighed(work), z.dense, config_.features * sizeof(T));
-            double* s = work.values + (K_ - 1 - has_lags()) * R_;
-            additive().evaluate(z.dense, s);
-            for (std::size_t r = 0; r < R_; ++r) s[r] = clipped(s[r]);
+            additive().evaluate(z.dense, work.values + (K_ - 1 - has_lags()) * R_);
         }
-        for (std::size_t r = 0; has_lags() && r < R_; ++r) work.values[(K_ - 1) * R_ + r] = clipped(lags_.score(r));
-        for (std::size_t r = 0; r < R_; ++r) work.values[r] = clipped(linear_score(z, r));
+        if (has_lags()) lags_.scores(work.values + (K_ - 1) * R_);
+        for (std::size_t r = 0; r < R_; ++r) work.values[r] = linear_score(z, r);
         for (std::size_t n = R_; n < (1 + widths_) * R_; ++n) work.values[n] = 0.0;
         if (widths_ > 0) {
             if (!lists(z)) relevance_.apply(z.dense, work.query.row());
-            for (std::size_t n = 0; n < z.nonzeros; ++n)
+            for (std::size_t n = 0; parts::sparse_rows && n < z.nonzeros; ++n)
                 work.query.values()[n] *= relevance_.factors()[work.query.columns()[n]];
             if (R_ == 1) {
                 for (std::size_t i = 1; i <= widths_; ++i) work.partial[i] = Pack<T>(T(0));
@@ -435,7 +430,7 @@ class PocketClassifier : public Learner<T> {
                 for (std::size_t n = 0; n < 2 * R_; ++n) work.values[i * R_ + n] += sum(work.partial[n]);
             }
         }
-        for (std::size_t n = R_; n < (1 + widths_) * R_; ++n) work.values[n] = clipped(work.values[n]);
+        for (std::size_t n = 0; n < K_ * R_; ++n) work.values[n] = larger(-most, smaller(most, work.values[n]));
         return found;
     }
     double linear_score(const Query<T>& z, std::size_t r) const {
@@ -486,35 +481,36 @@ class PocketClassifier : public Learner<T> {
 
     // ---- lessons ----------------------------------------------------------------------------------------------------
 
-    // The loss of R scores, and its slopes; for those alone no logarithm is taken, and the loss is 0.
-    template <bool Value = true>
-    double lesson(const double* scores, std::size_t y, double* slopes) const {
+    // The loss of R scores, and its slopes, unless one of them is not wanted; then there is something in its place.
+    double lesson(const double* scores, std::size_t y, double* slopes, bool wanted = true, bool loss = true) const {
         if (R_ == 1) {
-            const LossPoint point = Logistic::at<Value>(scores[0], y == 1 ? 1.0 : -1.0);
+            const LossPoint point = Logistic::at(scores[0], y == 1 ? 1.0 : -1.0, loss);
             slopes[0] = point.derivative;
             return point.value;
         }
-        double most_score = scores[0], total = 0.0;
-        for (std::size_t r = 1; r < R_; ++r) most_score = larger(scores[r], most_score);
-        for (std::size_t r = 0; r < R_; ++r) total += slopes[r] = exponential(scores[r] - most_score);
-        for (std::size_t r = 0; r < R_; ++r) slopes[r] = slopes[r] / total - (r == y ? 1.0 : 0.0);
-        return Value ? logarithm(total) + (most_score - scores[y]) : 0.0;
+        const double most_score = greatest(scores, R_);
+        exponentials(scores, most_score, slopes, R_);
+        double total = 0.0;
+        for (std::size_t r = 0; r < R_; ++r) total += slopes[r];
+        for (std::size_t r = 0; wanted && r < R_; ++r) slopes[r] /= total;
+        slopes[y] -= 1.0;
+        return loss ? logarithm(total) + (most_score - scores[y]) : 0.0;
     }
 
     // A step allows for the row's whole slope, so that none is longer than a row's of weight 1 could be; what stays in
     // the accumulators is as if the row had come that many times.
-    void teach_experts(const Query<T>& z, std::size_t y, const Found& found, double weight, double times,
-                       std::uint64_t rounds, bool weigh) {
+    POCKETKERNEL_APART void teach_experts(const Query<T>& z, std::size_t y, const Found& found, double weight,
+                                          double times, std::uint64_t rounds, bool weigh) {
         const double recent = recent_rows(rounds);
         for (std::size_t i = 0; i < K_; ++i) {
             const double* s = scores_of(i);
             double* g = slopes_of(i);
-            const double own = lesson(s, y, g);
+            const double own = lesson(s, y, g, false);
             ledger().charge(i, weight * own);
-            if (!repeats_) experts_[i].loss += (own - experts_[i].loss) / recent;
+            if (!repeats_) approach(experts_[i].loss, own, recent);
             for (std::size_t r = 0; r < R_; ++r)
                 blend()[r] = (1.0 - share_of_mixture()) * s[r] + share_of_mixture() * f()[r];
-            lesson<false>(blend(), y, g);
+            lesson(blend(), y, g, true, false);
             double square = 0.0;
             for (std::size_t r = 0; r < R_; ++r) square += g[r] * g[r];
             const double whole = experts_[i].squares + times * times * square;
@@ -579,21 +575,29 @@ class PocketClassifier : public Learner<T> {
     }
     void step_columns(const double* g, T square, T kept) {
         const T* z = work_.query.row();
-        const Pack<T> more(square), stays(kept);
         for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile) {
             Pack<T> x = Pack<T>::load(z + tile * lanes_of<T>);
             if (widths_ > 0)
                 x = x / Pack<T>::load(relevance_.factors() + tile * lanes_of<T>);  // what stands there is z'
             x = from_origin(x, tile);
-            const Pack<T> before = linear_.pack(R_, tile);
-            const Pack<T> total = before + more * (x * x);
-            (before + stays * (x * x)).store(squares() + tile * lanes_of<T>);
-            const Pack<T> step =
-                Pack<T>(static_cast<T>(rate_of_linear)) * x / square_root(larger(total, Pack<T>(T(1))));
+            Pack<T> total = linear_.pack(R_, tile);
+            lanewise(
+                [=](auto& step, auto& sum) POCKETKERNEL_FLAT {
+                    using V = std::decay_t<decltype(step)>;
+                    const V x2 = step * step, whole = sum + V(square) * x2;
+                    sum = sum + V(kept) * x2;
+                    step = V(static_cast<T>(rate_of_linear)) * step / square_root(larger(whole, V(T(1))));
+                },
+                x, total);
+            total.store(squares() + tile * lanes_of<T>);
             for (std::size_t r = 0; r < R_; ++r) {
-                const Pack<T> down = step * Pack<T>(static_cast<T>(g[r]));
-                (linear_.pack(r, tile) - down).store(linear_.of(r) + tile * lanes_of<T>);
-                if (counts_from_zero()) bias_[r] -= sum(Pack<T>(T(0.5)) * (down * zero_pack(tile)));
+                Pack<T> a = linear_.pack(r, tile);
+                const T slope = static_cast<T>(g[r]);
+                lanewise([=](auto& t, const auto& step)
+                             POCKETKERNEL_FLAT { t = t - step * std::decay_t<decltype(t)>(slope); },
+                         a, x);
+                a.store(linear_.of(r) + tile * lanes_of<T>);
+                if (counts_from_zero()) bias_[r] -= sum(Pack<T>(T(0.5)) * (x * Pack<T>(slope) * zero_pack(tile)));
             }
         }
     }
@@ -605,23 +609,24 @@ class PocketClassifier : public Learner<T> {
     // The mixture's slope in rho_k is that in z'_k times z'_k. Of a sparse row only columns that are not 0 are asked,
     // at a cost that grows with their number. Takes the place of z'.
     void weigh_columns(const Query<T>& z, double times) {
-        constexpr std::size_t at_once = 4;
+        constexpr std::size_t at_once = FeaturePool<T>::slopes_at_once;
         const std::size_t d = config_.features;
         const auto counted = static_cast<T>(times);
         T* row = work_.query.row();
         T* values = work_.query.values();
         T slopes[at_once];
-        for (std::size_t k = 0, n = 1; !z.sparse && k < d; k += n) {
+        const bool sparse = parts::sparse_rows && z.sparse;
+        for (std::size_t k = 0, n = 1; !sparse && k < d; k += n) {
             n = k + at_once <= d ? at_once : 1;
             n == 1 ? pool_.template slopes<1>(k, slopes) : pool_.template slopes<at_once>(k, slopes);
             for (std::size_t l = 0; l < n; ++l) row[k + l] *= counted * slopes[l];
         }
-        for (std::size_t n = 0; n < z.nonzeros; ++n) {
+        for (std::size_t n = 0; sparse && n < z.nonzeros; ++n) {
             const auto k = static_cast<std::size_t>(z.columns[n]);
             pool_.template slopes<1>(k, slopes);
             values[n] = (zero_at(k) + values[n]) * (counted * slopes[0]);
         }
-        if (z.sparse) return relevance_.step(z.columns, values, z.nonzeros);
+        if (sparse) return relevance_.step(z.columns, values, z.nonzeros);
         relevance_.step(row);
         if (config_.features < sparse_from) relevance_.refresh();
     }
@@ -651,7 +656,7 @@ class PocketClassifier : public Learner<T> {
             }
         }
         for (std::size_t r = 0; r < R_; ++r) blend()[r] = 0.5 * f()[r];
-        const double relief = times * (loss - lesson(blend(), y, slope()));
+        const double relief = times * (loss - lesson(blend(), y, slope(), false));
         course_->surprise = larger(course_->surprise + smaller(relief, 1.0), 0.0);
         if (course_->surprise > 12.0) {
             course_->surprise = 0.0;
@@ -783,10 +788,10 @@ class PocketClassifier : public Learner<T> {
         Block& b = *block_;
         const double recent = recent_rows(rounds);
         const auto label = static_cast<std::int32_t>(y);
-        b.loss += (loss - b.loss) / recent;
-        b.mistakes += ((mistake ? 1.0 : 0.0) - b.mistakes) / recent;
-        b.near += ((found.first(1) == label ? 0.0 : 1.0) - b.near) / recent;
-        b.nearest += ((found.first(2) == label ? 0.0 : 1.0) - b.nearest) / recent;
+        approach(b.loss, loss, recent);
+        approach(b.mistakes, mistake ? 1.0 : 0.0, recent);
+        approach(b.near, found.first(1) == label ? 0.0 : 1.0, recent);
+        approach(b.nearest, found.first(2) == label ? 0.0 : 1.0, recent);
         if (!one_in_four) return;
         ring_.try_other_distance(found, rounded(work_), y);
         const auto without = [&](std::size_t from, std::size_t to, double& worth) {
@@ -794,7 +799,7 @@ class PocketClassifier : public Learner<T> {
                 blend()[r] = f()[r];
                 for (std::size_t i = from; i < to; ++i) blend()[r] -= mixture_.weight(i) * scores_of(i)[r];
             }
-            worth += (lesson(blend(), y, spare()) - loss - worth) / larger(1.0, 0.25 * recent);
+            approach(worth, lesson(blend(), y, spare(), false) - loss, larger(1.0, 0.25 * recent));
         };
         without(1, 1 + widths_, b.worth_of_waves);
         without(1 + widths_, 2 + widths_, b.worth_of_ring);
@@ -814,7 +819,7 @@ class PocketClassifier : public Learner<T> {
         const bool full = ring_.rows() == ring_.capacity();
         if (rounds < 400 || ring_.capacity() == 0) return;
         const double gain = larger(b.nearest, 1e-3) / larger(b.near, 1e-3);
-        const double eights = logarithm(largest_ring * whole / ring) / logarithm(8.0);
+        const double eights = logarithm(largest_ring * whole / ring) / 2.0794415416798357;  // ln 8
         const bool pays = gain < 0.9;
         const bool grows = full && pays && b.nearest * exponential(eights * logarithm(gain)) <= 1.1 * b.mistakes;
         const bool stays = ring >= 0.5 * largest_ring * whole && pays && b.nearest <= 1.1 * b.mistakes;
@@ -911,8 +916,8 @@ class PocketClassifier : public Learner<T> {
         return total;
     }
 
-    std::size_t R_;         // functions of each expert
-    std::uint32_t widths_;  // experts that have one, from 1 on
+    Known<parts::functions> R_;                                                   // functions of each expert
+    Known<parts::kernels == 0 ? 0 : widths_of(Config{}), std::uint32_t> widths_;  // experts that have one, from 1 on
     bool repeats_ = false;  // see `repeat`; beside a short number it takes no room
     Course* course_ = nullptr;
     Expert* experts_ = nullptr;

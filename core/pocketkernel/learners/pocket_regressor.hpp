@@ -73,11 +73,11 @@ class PocketRegressor : public Learner<T> {
         if (parts_.relevance) relevance_ = ColumnRelevance<T>(arena, c.features);
         if (parts_.ring > 0) ring_ = NeighbourRing<T>(arena, parts_.ring, c.features, m_);
         if (parts_.tables) tables_ = AdditiveTables<T>(arena, c.features, m_);
-        pool_ = FeaturePool<T>(arena, K_ > 1 ? c.budget : 0, c.features, m_, c.features >= sparse_from);
+        pool_ = FeaturePool<T>(arena, K_ > 1 ? c.budget : std::size_t(0), c.features, m_, c.features >= sparse_from);
         this->end_of_state(arena, E_ * m_);
         pool_.plan(arena);
         scratch_ = arena.take<double>((K_ + 3) * m_ + 2 * larger(n_, E_));
-        slopes_ = arena.take<T>(parts_.relevance ? c.features : 0);
+        slopes_ = arena.take<T>(parts_.relevance ? c.features : std::size_t(0));
         if (c.quantile > 0.0) {
             const double score = normal_quantile(c.quantile);
             newton_ = 2.5066282746310002 * exponential(0.5 * score * score);
@@ -391,7 +391,7 @@ class PocketRegressor : public Learner<T> {
             if (t.scale.variance > 0.0) {
                 const double loss =
                     config_.quantile == 0.0 ? own * own / v : loss_of(y - work_.values[r] - s) / std::sqrt(v);
-                expert.loss += (smaller(loss, 1e6) - expert.loss) / recent;
+                approach(expert.loss, smaller(loss, 1e6), recent);
             }
             const double g = (1.0 - share_of_mixture) * own + share_of_mixture * errors()[r];
             expert.squares *= 0.9995;
@@ -526,7 +526,8 @@ class PocketRegressor : public Learner<T> {
         return std::sqrt(total);
     }
 
-    std::size_t m_, n_;  // targets, and coefficients of the linear model: its bias is the last one
+    Known<parts::functions> m_;  // targets
+    std::size_t n_;              // coefficients of the linear model: its bias is the last one
     Parts parts_;
     std::size_t E_;  // experts
     Course* course_ = nullptr;

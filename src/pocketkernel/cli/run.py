@@ -26,6 +26,7 @@ from pocketkernel.evaluate.run import plain_label
 from pocketkernel.evaluate.task import CLASSIFICATION
 from pocketkernel.report import Step, write_report
 from pocketkernel.stream.files import ENDINGS, STDIN, SUFFIXES
+from pocketkernel.stream.table import INFERRED
 
 REPORT = "report.html"
 BLOCK = 4096
@@ -121,25 +122,32 @@ def carry_out(
     console = err()
     began = perf_counter()
     with Watch(console, job.name) as watch, Interrupt() as interrupt:
+        started: list[Run] = []
 
         def begun(run: Run) -> None:
+            started.append(run)
             if run.progress is None and run.stream.inferred is not None and not json:
                 show_schema(console, run.stream, run.task)
             watch.begun(run)
             interrupt.arm()  # not before: rows of a pipe may be awaited until here
 
-        done = run_job(
-            job,
-            folder,
-            checkpoint=checkpoint,
-            force=force,
-            record_format=record_format or ("parquet" if find_spec("pyarrow") else "csv"),
-            command=command,
-            begun=begun,
-            step=watch.step,
-            finished=(lambda run: _write_report(run, folder, job.name)) if report else None,
-            stop=interrupt.pressed,
-        )
+        try:
+            done = run_job(
+                job,
+                folder,
+                checkpoint=checkpoint,
+                force=force,
+                record_format=record_format or ("parquet" if find_spec("pyarrow") else "csv"),
+                command=command,
+                begun=begun,
+                step=watch.step,
+                finished=(lambda run: _write_report(run, folder, job.name)) if report else None,
+                stop=interrupt.pressed,
+            )
+        except KeyboardInterrupt:
+            if not started and not job.repeatable():
+                console.print(_NOTHING_YET, markup=False)
+            raise
         speed = watch.speed(done)
     names = [MODEL, PROGRESS, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
     names += [REPORT] if report else []
@@ -151,6 +159,12 @@ def carry_out(
     if done.interrupted:
         console.print(_how_to_go_on(job, folder, done), markup=False)
         raise KeyboardInterrupt
+
+
+_NOTHING_YET = (
+    f"Nothing was learned: columns are judged by the first {INFERRED:,} rows of a pipe, or all if it ends before. "
+    "With --strict nothing is judged."
+)
 
 
 def _how_to_go_on(job: Job, folder: Path, done: Run) -> str:

@@ -177,6 +177,12 @@ def _config(known: Exported) -> str:
 #define POCKETKERNEL_SPARSE_ROWS {int(recipe.features >= (64 if recipe.learner.startswith("pocket_") else 16))}
 #define POCKETKERNEL_HALVES {int(recipe.storage != "full")}
 #define POCKETKERNEL_FAMILIES {_families(recipe)}
+#define POCKETKERNEL_FAMILY_LIST {", ".join(str(_core.KERNELS.index(kernel.family)) for kernel in recipe.kernels)}
+#define POCKETKERNEL_FEATURES PK_FEATURES
+#define POCKETKERNEL_CLASSES PK_CLASSES
+#define POCKETKERNEL_FUNCTIONS {1 if known.labels is not None and recipe.classes == 2 else recipe.classes}
+#define POCKETKERNEL_BUDGET {recipe.budget}
+#define POCKETKERNEL_DIGEST {hex(int.from_bytes(known.state[8:16], "little"))}ULL
 #if !defined(POCKETKERNEL_VALIDATION)
 #define POCKETKERNEL_VALIDATION 0
 #endif
