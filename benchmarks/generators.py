@@ -15,14 +15,15 @@ from collections.abc import Callable
 
 import numpy as np
 from river.datasets import synth
+from scipy import stats
 
 from pocketkernel import PocketClassifier
 
 PARTS = 4
 """Concepts one after the other, where a generator does not drift by itself."""
 SIZES = ["4KiB", "8KiB", "16KiB", "32KiB", "64KiB", "128KiB", "256KiB", "512KiB", "1MiB"]
-NOISE = 1.1
-"""Factor by which mistakes may rise with twice the memory, and still count as noise."""
+LEVEL = 0.05
+"""Chance that a stream is said to rise with more memory though all sizes are equally good."""
 
 
 def taken(stream, rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -108,20 +109,33 @@ def table(names: list[str], rows: int, seeds: int, memory: str) -> None:
 
 
 def curve(names: list[str], rows: int, seeds: int) -> bool:
-    """Mistakes against bytes."""
+    """Mistakes against bytes. They rise if some memory does worse than a smaller one by more than the seeds' noise."""
     good = True
-    print(f"\nMistakes in % against memory, {rows:,} rows, mean of {seeds} seeds of stream and learner.\n")
+    print(
+        f"\nMistakes in % against memory, {rows:,} rows, mean of {seeds} seeds of stream and learner, and its standard"
+    )
+    print("error.\n")
     print("| stream | " + " | ".join(SIZES) + " | |")
     print("|---|" + "--:|" * len(SIZES) + "---|")
     for name in names:
         data = [STREAMS[name](rows, seed) for seed in range(seeds)]
-        line = [np.mean([pocket(*data[seed], seed, memory=size)[0] for seed in range(seeds)]) for size in SIZES]
-        falls = all(b <= NOISE * min(line[: n + 1]) + 0.1 for n, b in enumerate(line[1:]))
-        good &= falls
-        print(
-            f"| {name} | " + " | ".join(f"{rate:.2f}" for rate in line) + f" | {'' if falls else 'RISES'} |", flush=True
-        )
+        rates = np.array([[pocket(*data[seed], seed, memory=size)[0] for seed in range(seeds)] for size in SIZES])
+        risen = rises(rates)
+        good &= not risen
+        cells = (f"{np.mean(rate):.2f} ± {stats.sem(rate):.2f}" for rate in rates)
+        print(f"| {name} | " + " | ".join(cells) + f" | {f'RISES: {risen}' if risen else ''} |", flush=True)
     return good
+
+
+def rises(rates: np.ndarray) -> str:
+    """Which memory does worse than which smaller one on the same seeds, beyond chance: t-tests of all pairs at once."""
+    pairs = list(itertools.combinations(range(len(rates)), 2))
+    bound = stats.t.ppf(1 - LEVEL / len(pairs), rates.shape[1] - 1)
+    for small, large in pairs:
+        more = rates[large] - rates[small]
+        if np.mean(more) > bound * stats.sem(more) and np.mean(more) > 0:
+            return f"{SIZES[small]} to {SIZES[large]}"
+    return ""
 
 
 def main() -> int:
@@ -134,6 +148,8 @@ def main() -> int:
     options = parser.parse_args()
     warnings.filterwarnings("ignore", category=FutureWarning)
     names = options.streams or list(STREAMS)
+    if options.curve and options.seeds < 2:
+        parser.error(f"--seeds {options.seeds} with --curve: noise is judged by seeds, so give at least 2.")
     if options.curve:
         return 0 if curve(names, options.rows, options.seeds) else 1
     table(names, options.rows, options.seeds, options.memory)

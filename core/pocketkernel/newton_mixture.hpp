@@ -62,14 +62,16 @@ class NewtonMixture {
     static constexpr std::size_t place(std::size_t i, std::size_t j) { return triangle(i) + j; }
 
     // A = L L' (Cholesky), with 1 / L_ii on the diagonal. A is never below half the ridge, so nor are its pivots but
-    // for rounding.
+    // for rounding. Column by column, which leaves the innermost steps independent of each other.
     void factorise(double* L) const {
-        for (std::size_t i = 0; i < experts_; ++i)
-            for (std::size_t j = 0; j <= i; ++j) {
-                double rest = A_[place(i, j)];
-                for (std::size_t k = 0; k < j; ++k) rest -= L[place(i, k)] * L[place(j, k)];
-                L[place(i, j)] = i == j ? 1.0 / std::sqrt(larger(rest, 0.5 * ridge)) : rest * L[place(j, j)];
+        for (std::size_t n = 0; n < triangle(experts_); ++n) L[n] = A_[n];
+        for (std::size_t k = 0; k < experts_; ++k) {
+            L[place(k, k)] = 1.0 / std::sqrt(larger(L[place(k, k)], 0.5 * ridge));
+            for (std::size_t i = k + 1; i < experts_; ++i) {
+                L[place(i, k)] *= L[place(k, k)];
+                for (std::size_t j = k + 1; j <= i; ++j) L[place(i, j)] -= L[place(i, k)] * L[place(j, k)];
             }
+        }
     }
 
     // Whether `factorise` meets no pivot that it would have to raise: only then are its numbers bounded.

@@ -481,10 +481,10 @@ class PocketClassifier : public Learner<T> {
 
     // ---- lessons ----------------------------------------------------------------------------------------------------
 
-    // The loss of R scores, and its slopes unless they are not wanted; then there is something in their place.
-    double lesson(const double* scores, std::size_t y, double* slopes, bool wanted = true) const {
+    // The loss of R scores, and its slopes, unless one of them is not wanted; then there is something in its place.
+    double lesson(const double* scores, std::size_t y, double* slopes, bool wanted = true, bool loss = true) const {
         if (R_ == 1) {
-            const LossPoint point = Logistic::at(scores[0], y == 1 ? 1.0 : -1.0);
+            const LossPoint point = Logistic::at(scores[0], y == 1 ? 1.0 : -1.0, loss);
             slopes[0] = point.derivative;
             return point.value;
         }
@@ -494,7 +494,7 @@ class PocketClassifier : public Learner<T> {
         for (std::size_t r = 0; r < R_; ++r) total += slopes[r];
         for (std::size_t r = 0; wanted && r < R_; ++r) slopes[r] /= total;
         slopes[y] -= 1.0;
-        return logarithm(total) + (most_score - scores[y]);
+        return loss ? logarithm(total) + (most_score - scores[y]) : 0.0;
     }
 
     // A step allows for the row's whole slope, so that none is longer than a row's of weight 1 could be; what stays in
@@ -510,7 +510,7 @@ class PocketClassifier : public Learner<T> {
             if (!repeats_) approach(experts_[i].loss, own, recent);
             for (std::size_t r = 0; r < R_; ++r)
                 blend()[r] = (1.0 - share_of_mixture()) * s[r] + share_of_mixture() * f()[r];
-            lesson(blend(), y, g);
+            lesson(blend(), y, g, true, false);
             double square = 0.0;
             for (std::size_t r = 0; r < R_; ++r) square += g[r] * g[r];
             const double whole = experts_[i].squares + times * times * square;
