@@ -87,8 +87,12 @@ int main() {
         mistakes += answer != lesson.label;
 #endif
         if (in < 0 && rows % 500 == 499) {
+#if PK_REGRESSION
+            print("rows ", rows + 1, "\n");
+#else
             print("rows ", rows + 1, "");
             print(", mistakes ", mistakes, "\n");
+#endif
         }
     }
     if (out >= 0) board_close(out);
