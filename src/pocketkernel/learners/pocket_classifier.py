@@ -172,7 +172,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         return np.array(self._fitted().relevance())
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        names, evidence = self._expert_names(), self._fitted().evidence()
+        names, evidence = list(self.shares_), self._fitted().evidence()
         if not evidence:
             return Guarantee(None, "In so little memory it is a linear model alone: there is no mixture to bound.")
         sums = MixtureSums.of(evidence, len(names))
@@ -189,16 +189,6 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
             unknown=(ROUNDING,),
             experts=regrets,
         )
-
-    def _expert_names(self) -> list[str]:
-        """What each expert is, in words."""
-        kernels = self._recipe.kernels
-        named = {
-            "linear": "the last labels", "laplacian": "the last rows", "polynomial": "the ferns",
-            "matern32": "the functions of single columns",
-        }  # fmt: skip
-        rest = [named.get(one.family) or f"the width {one.parameter:g}" for one in kernels[1:]]
-        return ["the linear part", *rest]
 
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
         if not isinstance(self.lag, bool | np.bool_):
