@@ -150,7 +150,7 @@ def test_readme_has_the_figures_of_this_model(tmp_path):
     assert len(model.to_bytes()) < flash < 64_000
     assert model.nbytes < ram < model.nbytes + 8_000
     assert 500 < stack < 8_000 and 1_000 < mean <= longest
-    assert not (folder / "build").exists()
+    assert not (folder / "build").exists() and not (folder / "state.bin").exists()
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax", "maxabs"])
@@ -245,7 +245,7 @@ def test_a_failure_leaves_nothing(tmp_path, monkeypatch, existing):
     def fail(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr("pocketkernel.device.export._filled", fail)  # the last file
+    monkeypatch.setattr(sys.modules["pocketkernel.device.export"], "_filled", fail)  # the last file
     with pytest.raises(OSError, match="no space left"):
         device.export(model, folder, measure=False)
     assert sorted(tmp_path.rglob("*")) == before
@@ -257,7 +257,7 @@ def test_a_failure_leaves_nothing(tmp_path, monkeypatch, existing):
 @needs_chip
 def test_a_project_that_cannot_be_measured(tmp_path, monkeypatch):
     model, _, _ = trained("MOMDS")
-    monkeypatch.setattr("pocketkernel.device.export.PROGRAM", ("Makefile",))
+    monkeypatch.setattr(sys.modules["pocketkernel.device.export"], "PROGRAM", ("Makefile",))
     with pytest.raises(RuntimeError, match="measure=False"):
         device.export(model, tmp_path / "project")
     assert list(tmp_path.iterdir()) == []
@@ -493,9 +493,9 @@ def test_headers():
 def test_command_line(tmp_path, capsys):
     model, _, _ = trained("PocketClassifier")
     model.save(tmp_path / "model.pk")
-    project = tmp_path / "project"
+    project = tmp_path / "a project"
     assert main(["device", str(tmp_path / "model.pk"), "--out", str(project), "--target", "host"]) == 0
-    assert f"make -C {project} run" in capsys.readouterr().out.replace("\n", " ")
+    assert f"make -C '{project}' run" in capsys.readouterr().out.replace("\n", " ")
     assert "learned 2000 rows" in run(project, "host")
 
 

@@ -90,7 +90,7 @@ function learn(rows, until) {
             const point = state.source.next();
             if (!point) {
                 state.ended = $("stream").value === "csv";
-                if (state.ended) say("All rows of the file are learned. Download the model, or start again.");
+                if (state.ended) say(`${$("note").textContent} All rows are learned: download the model, or start again.`.trim());
                 break;
             }
             const classes = state.model.classes;

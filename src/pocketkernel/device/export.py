@@ -281,6 +281,14 @@ def _bytes(data: bytes) -> str:
 # ---- README ---------------------------------------------------------------------------------------------------------
 
 
+_CALLS = """\
+    int guess = pk_score(row, scores);           /* pk_value row[PK_FEATURES]; double scores[PK_OUTPUTS] */
+    int before = pk_learn(row, label, scores);   /* learns, and returns what it would have guessed */"""
+_CALLS_OF_A_REGRESSOR = """\
+    int status = pk_score(row, answers);         /* pk_value row[PK_FEATURES]; double answers[PK_OUTPUTS] */
+    status = pk_learn(row, targets, answers);    /* learns double targets[PK_OUTPUTS]; answers are from before */"""
+
+
 def _filled(text: str, known: Exported, target: str, figures: Figures | None) -> str:
     recipe, labels = known.recipe, known.labels
     name = contents_of(known.learner).model["estimator"]
@@ -292,6 +300,7 @@ def _filled(text: str, known: Exported, target: str, figures: Figures | None) ->
         "ABOUT": f"{name}, {recipe.features} columns, {what}, {'double' if recipe.doubles else 'single'} precision."
         + scaler,
         "LABELS": "" if labels is None else f"The classes are, from 0 on: {', '.join(labels)}.\n\n",
+        "CALLS": _CALLS_OF_A_REGRESSOR if labels is None else _CALLS,
         "TARGET": target,
         "TARGETS": "\n".join(f"| `{one}` | {TARGETS[one].about} |" for one in TARGETS if not TARGETS[one].arduino),
         "BLOCK": f"{block:,}",

@@ -50,4 +50,5 @@ def measured(folder: Path, target: str) -> Figures | None:
         name: int(value) for name, value in re.findall(r"^(flash|ram|stack|mean|longest) (\d+)", done.stdout, re.M)
     }
     subprocess.run(["make", "--no-print-directory", "-C", str(folder), "clean"], capture_output=True, check=False)
+    (folder / "state.bin").unlink(missing_ok=True)  # of the simulated sensor
     return Figures(target, found["flash"], found["ram"], found["stack"], found["mean"], found["longest"])

@@ -63,7 +63,8 @@ int main() {
     }
     const int in = board_open("rows.bin", 0);
     const int out = in >= 0 ? board_open("scores.bin", 1) : -1;
-    unsigned long rows = 0, mistakes = 0, longest = 0;
+    [[maybe_unused]] unsigned long mistakes = 0;
+    unsigned long rows = 0, longest = 0;
     unsigned long long time = 0;
     unsigned seed = 1;
     for (; in >= 0 || rows < 2000; ++rows) {
