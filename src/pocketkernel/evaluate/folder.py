@@ -19,6 +19,7 @@ from pocketkernel.evaluate.lock import locked
 from pocketkernel.evaluate.order import remedy, shuffled, warnings_of
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.record import RECORD, RecordError, read_settings
+from pocketkernel.evaluate.remarks import remarks_of
 from pocketkernel.evaluate.run import Run, RunError
 
 
@@ -117,6 +118,9 @@ def _finish(
     if not (resumable and goes_on):  # the results of before stay: the rest is learned from them
         if run.results and not run.interrupted and not goes_on:
             _look_at_the_order(job, run)
+        if run.results:
+            weighted = getattr(run.model, "class_weight", None) is not None
+            run.results["remarks"] = remarks_of(run.results, weighted)
         run.sources.append([job.name, job.mark()])
         seed = job.parameters.get("random_state")
         record = run.record(source=job.name, seed=seed, command=command, fingerprint=fingerprint)
