@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -654,6 +655,45 @@ def test_fleet_run(table, tmp_path, capsys, more):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "key,label,score"
     assert len(lines) == 901
+
+
+def test_fleet_run_skips_rows_without_a_key(table, tmp_path, capsys):
+    lines = table.read_text().splitlines()
+    lines[5] = "1.0,2.0,3.0,,yes"
+    lines[9] = "torn"
+    table.write_text("\n".join(lines) + "\n")
+    given = ("fleet", "run", table, "--key", "user", "--label", "y", "--block", 100)
+    assert command(*given, "--out", tmp_path / "whole", "--json") == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert (found["rows"], found["skipped"]) == (898, 2)
+    assert "skipped: 2" in captured.err
+    for rows in (300, 900):  # resumed exactly, although the file has more rows
+        assert command(*given, "--out", tmp_path / "parts", "--rows", rows, "--json") == 0
+    with Fleet.load(tmp_path / "whole") as one, Fleet.load(tmp_path / "parts") as other:
+        assert "" not in one
+        assert same(one, other)
+    capsys.readouterr()
+    assert command("fleet", "predict", tmp_path / "whole", table) == 1
+    assert "line 10" in capsys.readouterr().err
+    assert command("fleet", "predict", tmp_path / "whole", table, "--on-error", "skip") == 0
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 1 + 899
+    assert "have no answer: 1" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [([7, 8, 7], ["7", "8"]), ([b"a", "ü".encode(), b"a"], ["a", "ü"]), ([b"a", b"\xff", b"a"], ["a", "0xff"])],
+    ids=["int", "bytes", "not UTF-8"],
+)
+def test_fleet_run_reads_keys_of_parquet_as_text(keys, expected, tmp_path):
+    rows = {"key": keys * 50, "x": np.random.default_rng(0).normal(size=150), "y": [0, 1, 1] * 50}
+    pq.write_table(pa.table(rows), tmp_path / "events.parquet")
+    given = (tmp_path / "events.parquet", "--key", "key", "--label", "y", "--out", tmp_path / "fleet")
+    assert command("fleet", "run", *given, "--json") == 0
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        assert list(fleet) == expected
 
 
 def test_fleet_run_refuses(table, tmp_path, capsys):

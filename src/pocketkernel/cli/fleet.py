@@ -13,6 +13,7 @@ from rich.table import Table as Grid
 
 from pocketkernel._scores import labels_of
 from pocketkernel._text import plain
+from pocketkernel.cli.errors import describe
 from pocketkernel.cli.options import File, Learning, Reading, at_least, source_of
 from pocketkernel.cli.schema import show_schema
 from pocketkernel.cli.show import err, print_json
@@ -59,7 +60,7 @@ def run(
     files
         Files, globs, or - for standard input.
     key
-        Column with the key of each row.
+        Column with the key of each row, which is read as text. Rows without a key are skipped.
     base
         "shared": new keys begin with a copy of a model that learns the rows of all keys.
     max_keys
@@ -109,17 +110,27 @@ def run(
             _write_report(out / REPORT, feed.fleet, feed.counts, out)
     finally:
         feed.close()
-    results |= {"folder": str(out), "resumed_at": resumed, "seconds": perf_counter() - began}
+    skipped = feed.stream.skipped
+    results |= {
+        "skipped": skipped.count,
+        "folder": str(out),
+        "resumed_at": resumed,
+        "seconds": perf_counter() - began,
+    }
     if json:
         print_json(results)
     else:
         _show(results)
+    if skipped.count:
+        console.print(f"Rows that could not be used and were skipped: {skipped.count:,}", markup=False)
+        console.print(f"The first: {describe(skipped.reports[0])}", markup=False)
 
 
 @fleet.command
 def predict(
     folder: Path,
     *files: File,
+    on_error: Literal["raise", "skip"] | None = None,
     block: Annotated[int, Parameter(validator=at_least(1))] = 4096,
 ) -> None:
     """Predict keyed rows with the model of each key; write one line of CSV per row with key, label and score.
@@ -132,6 +143,8 @@ def predict(
         Folder of the fleet.
     files
         Files, globs, or - for standard input.
+    on_error
+        Lines that cannot be read: stop with an error, which is the default, or skip and count them.
     block
         Number of rows that are scored at once.
     """
@@ -142,7 +155,8 @@ def predict(
         several = classes is not None and len(classes) > 2
         titles = [f"score of {plain_label(one)}" for one in classes] if several and classes is not None else ["score"]
         writer.writerow(["key", "label", *titles] if classes is not None else ["key", "value"])
-        for part in pipeline.open(source_of(files), block=block).blocks():
+        stream = pipeline.open(source_of(files), block=block, on_error=on_error)
+        for part in stream.blocks():
             if part.ids is None:
                 raise ValueError(f"{part.file} has no column with keys.")
             if classes is None:
@@ -152,6 +166,9 @@ def predict(
             labels = [plain_label(label) for label in labels_of(scores, classes)]
             numbers = scores.tolist() if several else [[score] for score in scores.tolist()]
             writer.writerows([one, label, *some] for one, label, some in zip(part.ids, labels, numbers, strict=True))
+    if stream.skipped.count:
+        err().print(f"Rows that could not be read, and have no answer: {stream.skipped.count:,}", markup=False)
+        err().print(describe(stream.skipped.reports[0]), markup=False)
 
 
 @fleet.command
