@@ -657,6 +657,26 @@ def test_fleet_run(table, tmp_path, capsys, more):
     assert len(lines) == 901
 
 
+def test_fleet_run_of_numbers(table, tmp_path, capsys):
+    rows = pd.read_csv(table)
+    rows["y"] = 3 * rows["a"] + rows["b"] ** 2
+    rows.to_csv(table, index=False)
+    given = ("fleet", "run", table, "--key", "user", "--label", "y", "--max-keys", 9, "--memory", "8KiB")
+    assert command(*given, "--out", tmp_path / "fleet", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["evictions"] > 0
+    fleet = Fleet(PocketRegressor(memory="8KiB", random_state=0), features=3)
+    errors = fleet.predict_then_learn(rows["user"], rows[["a", "b", "c"]].to_numpy(), rows["y"]) - rows["y"]
+    assert found["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)))
+    worst = found["slowest"][0]
+    assert worst["rmse"] == pytest.approx(np.sqrt(np.mean(errors[rows["user"] == worst["key"]] ** 2)))
+    assert sum(number for _, _, number in found["histogram"]) >= len(found["slowest"])
+    page = (tmp_path / "fleet" / "report.html").read_text()
+    assert "Root mean square error by the age of a key" in page
+    assert "9 keys in memory after" in page and "900 rows" in page
+    assert "mistakes" not in page.lower()
+
+
 def test_fleet_run_skips_rows_without_a_key(table, tmp_path, capsys):
     lines = table.read_text().splitlines()
     lines[5] = "1.0,2.0,3.0,,yes"

@@ -42,10 +42,9 @@ def seeded(learner: OnlineLearner, base: Any, store: FolderStore | None) -> Onli
 
 def same_labels_and_names(one: Any, other: Any) -> bool:
     """Whether two fitted learners have the same labels, and the same names of columns if both know any."""
-    labels = [getattr(model, "classes_", None) for model in (one, other)]
-    names = [getattr(model, "feature_names_in_", None) for model in (one, other)]
-    nameless = names[0] is None or names[1] is None
-    return np.array_equal(*labels) and (nameless or np.array_equal(*names))
+    mine, theirs = getattr(one, "feature_names_in_", None), getattr(other, "feature_names_in_", None)
+    same_names = mine is None or theirs is None or np.array_equal(mine, theirs)
+    return same_names and np.array_equal(getattr(one, "classes_", ()), getattr(other, "classes_", ()))
 
 
 def restored(contents: Contents) -> OnlineLearner:
