@@ -17,7 +17,7 @@ from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.evaluate.task import CLASSIFICATION, found_task
 from pocketkernel.fleet._fleet import Fleet
-from pocketkernel.fleet._store import FolderStore
+from pocketkernel.fleet._store import CONFIGURATION, FolderStore
 from pocketkernel.fleet.records import FleetStoreError
 from pocketkernel.stored import read
 from pocketkernel.stream import Block, StreamError, open_stream
@@ -184,6 +184,10 @@ def pipeline_in(folder: Path) -> Pipeline:
     """How the rows of a fleet in a folder are read."""
     path = folder / PIPELINE_FILE
     if not path.exists():
+        if (folder / CONFIGURATION).exists():
+            raise FileNotFoundError(
+                f"{path} is missing: `pocketkernel fleet run` was killed; the same command resumes it."
+            )
         raise FileNotFoundError(f"{folder} has no {PIPELINE_FILE}: it is not the folder of `pocketkernel fleet run`.")
     with model_file.naming(path):
         pipeline = Pipeline.of(read(path))
