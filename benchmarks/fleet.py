@@ -255,7 +255,7 @@ def kills(rows, wanted=20):
         command("parts").wait()
         compare(folder / "whole", folder / "parts", rows)
     print(
-        f"killed {killed} times, of which {len(places)} found the log at different rows; {ended + 1} runs came to their "
+        f"killed {killed} times, the log then at {len(places)} different rows; {ended + 1} runs came to their "
         "end, with the same bits"
     )
 
