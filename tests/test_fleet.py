@@ -536,6 +536,48 @@ def test_a_damaged_snapshot_or_archive(tmp_path):
         Fleet.load(tmp_path / "fleet")
 
 
+def test_a_damaged_model_in_the_archive(tmp_path):
+    stream = keyed(200)
+    with fleet_of(store=tmp_path / "fleet", max_keys=4) as fleet:
+        fed(fleet, stream)
+        fleet.snapshot()
+    with sqlite3.connect(tmp_path / "fleet" / "archive.sqlite", isolation_level=None) as base:
+        for (state,) in base.execute("SELECT state FROM models").fetchall():
+            wrong = bytes([state[len(state) // 2] ^ 1])
+            bad = state[: len(state) // 2] + wrong + state[len(state) // 2 + 1 :]
+            base.execute("UPDATE models SET state = ? WHERE state = ?", (bad, state))
+    base.close()
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        gone = next(key for key in np.unique(stream[0]).tolist() if key not in list(fleet))
+        with pytest.raises(FleetStoreError, match=r"archive.sqlite cannot be read: the checksum of a model"):
+            fleet.decision_function([gone], np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize(
+    "name", ["log-1", "snapshot", "fleet.pk", "archive.sqlite", "archive.sqlite-wal", "pipeline.pk"]
+)
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="there are no such links here")
+def test_a_file_of_a_fleet_that_leads_elsewhere(table, tmp_path, capsys, name):
+    """A folder from someone else cannot have a file elsewhere changed."""
+    folder, precious = tmp_path / "fleet", tmp_path / "precious"
+    given = ("fleet", "run", table, "--key", "user", "--label", "y", "--out", folder, "--max-keys", 4)
+    assert command(*given, "--rows", 300) == 0
+    with Fleet.load(folder) as fleet:
+        fleet.snapshot()
+    place = folder / name
+    data = place.read_bytes() if place.exists() and name != "log-1" else b"precious, without any record"
+    precious.write_bytes(data)
+    place.unlink(missing_ok=True)
+    place.symlink_to(precious)
+    command(*given)
+    command("fleet", "predict", folder, table)
+    command("fleet", "inspect", folder)
+    if name == "snapshot":
+        with Fleet.load(folder) as fleet:
+            fleet.snapshot()
+    assert precious.read_bytes() == data
+
+
 def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
     stream = keyed(300)
     with fleet_of(store=FolderStore(tmp_path / "fleet", sync_every=100)) as fleet:

@@ -19,11 +19,11 @@ from pocketkernel._files import replacing
 from pocketkernel._json import canonical
 from pocketkernel._threads import allowed_threads
 from pocketkernel.fleet import records
-from pocketkernel.fleet._configuration import check, decoded, mapped_slabs, restored, seeded, targets
-from pocketkernel.fleet._keys import Key, column_of, key_of_json, key_to_json, read_keys
+from pocketkernel.fleet._configuration import about_fleet, check, decoded, mapped_slabs, restored, seeded, targets
+from pocketkernel.fleet._keys import KINDS, Key, column_of, key_of_json, key_to_json, read_keys
 from pocketkernel.fleet._models import BASE, Models
 from pocketkernel.fleet._store import CONFIGURATION, FolderStore
-from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
 from pocketkernel.model_file import Contents
 
@@ -335,30 +335,41 @@ class Fleet:
             configuration = store.configuration()
             if configuration is None:
                 raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {CONFIGURATION}.")
-            return cls._from(decoded(configuration, path), store, slabs, n_jobs)
+            return cls._from(decoded(configuration, path), path, store, slabs, n_jobs)
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             head = file.read(len(_EXPORT) + 8)
             length = int.from_bytes(head[len(_EXPORT) :], "little")
             if not head.startswith(_EXPORT) or length > size - len(head):
                 raise FleetStoreError(f"{os.fspath(path)} is not an exported fleet.")
-            fleet = cls._from(decoded(file.read(length), path), None, slabs, n_jobs)
+            fleet = cls._from(decoded(file.read(length), path), path, None, slabs, n_jobs)
             with records.naming(Path(path)):
                 records.read_snapshot(fleet, file, size - len(head) - length)
         return fleet
 
     @classmethod
-    def _from(cls, contents: Contents, store: FolderStore | None, slabs: str, n_jobs: int | None) -> Self:
-        about = contents.model.get("extra", {}).get("fleet")
-        if not isinstance(about, dict) or about.keys() != {"base", "max_keys"}:
-            raise FleetStoreError("the configuration is not one of a fleet.")
-        model: Any = restored(contents)
-        names = getattr(model, "feature_names_in_", None)
+    def _from(
+        cls,
+        contents: Contents,
+        path: str | os.PathLike[str],
+        store: FolderStore | None,
+        slabs: str,
+        n_jobs: int | None,
+    ) -> Self:
+        about = about_fleet(contents, path)
+        try:
+            model: Any = restored(contents)
+            names = getattr(model, "feature_names_in_", None)
+            features = model.n_features_in_ if names is None else list(names)
+            classes = model.classes_ if isinstance(model, OnlineKernelClassifier) else recipe_of(model).classes
+            learners.blank(model, features, targets(model, classes))
+        except (TypeError, ValueError) as error:  # parameters that do not build the model that they are stored with
+            raise FleetStoreError(f"{os.fspath(path)} cannot be read: {error}") from error
         base = model if about["base"] == "model" else about["base"]
         return cls(
             model,
-            features=model.n_features_in_ if names is None else list(names),
-            classes=model.classes_ if isinstance(model, OnlineKernelClassifier) else recipe_of(model).classes,
+            features=features,
+            classes=classes,
             store=store,
             base=base,
             max_keys=about["max_keys"],
@@ -440,6 +451,8 @@ class Fleet:
         """Do again what a piece of a log says; for stores."""
         head, blobs = piece
         try:
+            if head["kind"] not in KINDS:
+                raise ValueError
             self.key_kind = head["kind"]
             if head["do"] == "learn":
                 keys, rows, y, weights = records.read_lesson(head, blobs)
@@ -457,7 +470,9 @@ class Fleet:
                 self._models.remove(key_of_json(head["key"], head["kind"]))
             else:
                 raise FleetStoreError(f"it has a record of an unknown kind, {short(head['do'])}")
-        except (KeyError, IndexError, TypeError) as error:
+        except FleetStoreError:
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise FleetStoreError("it has an impossible record") from error
 
 
