@@ -12,6 +12,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -913,10 +914,12 @@ class PyFleet : public PyLearner {
   private:
     static constexpr std::size_t slab_bytes = std::size_t(1) << 25;
 
-    // Enough for every thread, few enough that Ctrl-C need not wait long.
+    // Enough for every thread, few enough that Ctrl-C need not wait long. A row of a large model may take longer than
+    // that, so it is watched, which needs a slice of its own.
     std::size_t rows_of_slice() const {
-        return std::max<std::size_t>(64, std::min<std::size_t>(4096, bytes_at_once / slots_.bytes));
+        return is_large() ? 1 : std::min<std::size_t>(4096, bytes_at_once / slots_.bytes);
     }
+    bool is_large() const { return slots_.bytes >= bytes_at_once / 16; }
 
     // What a model had done when it began as a copy of another; kept behind its state.
     struct Done {
@@ -975,10 +978,20 @@ class PyFleet : public PyLearner {
         return learn_with(rows, y, weights, scores, [&](const Lessons& lessons, double* out) {
             return run(rows, rows_of_slice(), [&](const Rows& slice, std::size_t first) {
                 if (threads == 0) return;
-                if (shared) learn_base(slice, from(lessons, first), &all[first], &births[first], shared, aside.data());
+                std::optional<LongRow> row;
+                if (is_large()) row.emplace();
+                Watch* watch = row ? &*row : nullptr;
+                const Lessons some = from(lessons, first);
+                if (shared) {
+                    learn_base(slice, some, &all[first], &births[first], shared, aside.data(), watch);
+                    if (row) row->stop_if_asked();
+                    row.reset();  // once the base has learned a row, so must the model of its key
+                    watch = nullptr;
+                }
                 each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
-                    engine.learn(slice, from(lessons, first), out + first * engine.outputs(), &part);
+                    engine.learn(slice, some, out + first * engine.outputs(), &part, watch);
                 });
+                if (row) row->stop_if_asked();
                 learned_ = first + slice.count;
             });
         });
@@ -993,12 +1006,12 @@ class PyFleet : public PyLearner {
     }
     // In the order of the rows, so that a model that begins is a copy of what the base has learned until then.
     void learn_base(const Rows& rows, const Lessons& lessons, const std::size_t* slots, const std::uint8_t* births,
-                    unsigned char* base, double* aside) {
+                    unsigned char* base, double* aside, Watch* watch) {
         engine_->attach(base);
         for (std::size_t first = 0, end = 0; first < rows.count; first = end) {
             if (births[first]) begin_as(slots_.state(slots[first]), base, Done(engine_->tally()));
             for (end = first + 1; end < rows.count && !births[end];) ++end;
-            engine_->learn(part(rows, first, end - first), from(lessons, first), aside);
+            engine_->learn(part(rows, first, end - first), from(lessons, first), aside, nullptr, watch);
         }
     }
 

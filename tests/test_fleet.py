@@ -1,7 +1,9 @@
 """A fleet is many separate models: the same bits, whatever the blocks, threads, evictions, crashes."""
 
 import copy
+import csv
 import errno
+import io
 import json
 import os
 import pickle
@@ -9,6 +11,7 @@ import shutil
 import signal
 import sqlite3
 import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -409,6 +412,42 @@ def killed_at(operation, folder, stream):
         os._exit(0)
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="it has no such alarm")
+@pytest.mark.parametrize(
+    "learner", [PocketClassifier(memory="32MiB", random_state=0), MOMDS(memory="4MiB", random_state=0)]
+)
+def test_ctrl_c_between_rows_of_large_models(learner, capsys):
+    """A slice of many rows would take seconds; the rows that count as learned, and no others, are learned."""
+    rng = np.random.default_rng(0)
+    rows = 3000 if isinstance(learner, MOMDS) else 300
+    X, y = rng.normal(size=(40 * rows, 3)), rng.integers(0, 2, 40 * rows)
+    keys = np.zeros(len(y), dtype=np.int64)
+    fleet = fleet_of(learner).partial_fit(keys[:10], X[:10], y[:10])
+    rung = []
+
+    def ring(*_):
+        rung.append(time.perf_counter())
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(KeyboardInterrupt):
+            fleet.partial_fit(keys, X, y)
+        late = time.perf_counter() - rung[0]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    learned = fleet.clock - 10
+    with capsys.disabled():
+        print(f"\n{type(learner).__name__}: {learned} rows were learned, left {1000 * late:.0f} ms after the signal")
+    assert 0 < learned < len(y)
+    assert fleet[0].diagnostics_.rounds == learned + 10
+    other = fleet_of(learner).partial_fit(keys[:10], X[:10], y[:10])
+    other.partial_fit(keys[:learned], X[:learned], y[:learned])
+    assert same(fleet, other)
+
+
 @pytest.mark.parametrize("offset", [None, 7])
 def test_ctrl_c_in_a_long_call_with_a_store(tmp_path, offset):
     """The log has the rows that were learned; with an offset none of them, as all must be stored with it."""
@@ -640,6 +679,21 @@ def test_fleet_run(table, tmp_path, capsys, more):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "key,label,score"
     assert len(lines) == 901
+
+
+def test_formulas(tmp_path, capsys):
+    lines = [f"{key},{n % 5},{label}" for n in range(40) for key, label in (("=1+1", "+cmd"), ("7", "-1"), ("é", "@a"))]
+    (tmp_path / "f.csv").write_text("user,a,y\n" + "\n".join(lines) + "\n")
+    given = ("--key", "user", "--label", "y", "--memory", "16KiB", "--out", tmp_path / "f")
+    assert command("fleet", "run", tmp_path / "f.csv", *given) == 0
+    capsys.readouterr()
+    found = []
+    for more in ((), ("--escape-formulas",)):
+        assert command("fleet", "predict", tmp_path / "f", tmp_path / "f.csv", *more) == 0
+        rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))[1:]
+        found.append([{row[0] for row in rows}, {row[1] for row in rows}])
+    assert found[0] == [{"=1+1", "7", "é"}, {"+cmd", "-1", "@a"}]
+    assert found[1] == [{"'=1+1", "7", "é"}, {"'+cmd", "-1", "'@a"}]
 
 
 def test_fleet_run_refuses(table, tmp_path, capsys):

@@ -14,6 +14,7 @@ from rich.table import Table as Grid
 from pocketkernel._scores import labels_of
 from pocketkernel._text import plain
 from pocketkernel.cli.options import File, Learning, Reading, at_least, source_of
+from pocketkernel.cli.predict import harmless
 from pocketkernel.cli.schema import show_schema
 from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
@@ -121,6 +122,7 @@ def predict(
     folder: Path,
     *files: File,
     block: Annotated[int, Parameter(validator=at_least(1))] = 4096,
+    escape_formulas: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Predict keyed rows with the model of each key; write one line of CSV per row with key, label and score.
 
@@ -134,24 +136,33 @@ def predict(
         Files, globs, or - for standard input.
     block
         Number of rows that are scored at once.
+    escape_formulas
+        Put ' before keys and labels that a spreadsheet would treat as a formula; see `pocketkernel predict`.
     """
     pipeline = pipeline_in(folder)
+
+    def shown(text: Any) -> str:
+        text = harmless(str(text)) if escape_formulas else str(text)
+        return plain(text) if sys.stdout.isatty() else text
+
     with Fleet.load(folder) as loaded:
         classes = getattr(loaded.blank(), "classes_", None)
         writer = csv.writer(sys.stdout, lineterminator="\n")
         several = classes is not None and len(classes) > 2
-        titles = [f"score of {plain_label(one)}" for one in classes] if several and classes is not None else ["score"]
+        titles = (
+            [shown(f"score of {plain_label(one)}") for one in classes] if several and classes is not None else ["score"]
+        )
         writer.writerow(["key", "label", *titles] if classes is not None else ["key", "value"])
         for part in pipeline.open(source_of(files), block=block).blocks():
             if part.ids is None:
                 raise ValueError(f"{part.file} has no column with keys.")
             if classes is None:
-                writer.writerows(zip(part.ids, loaded.predict(part.ids, part.X).tolist(), strict=True))
+                writer.writerows(zip(map(shown, part.ids), loaded.predict(part.ids, part.X).tolist(), strict=True))
                 continue
             scores = loaded.decision_function(part.ids, part.X)
-            labels = [plain_label(label) for label in labels_of(scores, classes)]
+            keys, labels = map(shown, part.ids), [shown(plain_label(label)) for label in labels_of(scores, classes)]
             numbers = scores.tolist() if several else [[score] for score in scores.tolist()]
-            writer.writerows([one, label, *some] for one, label, some in zip(part.ids, labels, numbers, strict=True))
+            writer.writerows([one, label, *some] for one, label, some in zip(keys, labels, numbers, strict=True))
 
 
 @fleet.command
