@@ -22,11 +22,11 @@ def check(learner: Any, max_keys: int | None) -> None:
         raise TypeError(f"learner={learner!r} is not a learner of pocketkernel: use PocketClassifier, for example.")
     if max_keys is not None and max_keys < 1:
         raise ValueError(f"max_keys={max_keys!r} is too small: use 1 or more.")
-    if getattr(learner, "class_weight", None) == "balanced":
-        raise ValueError(
-            "class_weight='balanced' needs counts of the labels of each key, which a fleet does not keep: give the "
-            "weights, for example class_weight={0: 1.0, 1: 10.0}, or sample_weight."
-        )
+
+
+def is_balanced(learner: OnlineLearner) -> bool:
+    """Whether the learner weighs classes by the inverse of their frequencies."""
+    return isinstance(getattr(learner, "class_weight", None), str)
 
 
 def seeded(learner: OnlineLearner, base: Any, store: FolderStore | None) -> OnlineLearner:
@@ -39,6 +39,13 @@ def seeded(learner: OnlineLearner, base: Any, store: FolderStore | None) -> Onli
     seed = recipe_of(base).seed if isinstance(base, OnlineLearner) else learners.drawn_seed(learner.random_state)
     found: OnlineLearner = clone(learner).set_params(random_state=seed)
     return found
+
+
+def same_labels_and_names(one: Any, other: Any) -> bool:
+    """Whether two fitted learners have the same labels, and the same names of columns if both know any."""
+    mine, theirs = getattr(one, "feature_names_in_", None), getattr(other, "feature_names_in_", None)
+    same_names = mine is None or theirs is None or np.array_equal(mine, theirs)
+    return same_names and np.array_equal(getattr(one, "classes_", ()), getattr(other, "classes_", ()))
 
 
 def restored(contents: Contents) -> OnlineLearner:
@@ -63,6 +70,12 @@ def targets(learner: OnlineLearner, classes: Any) -> Any:
     if isinstance(learner, OnlineKernelClassifier):
         if classes is None:
             raise ValueError("classes is missing: give all labels, for example classes=[0, 1].")
+        reserved = getattr(learner, "n_classes", None)
+        if reserved is not None and reserved != len(classes):
+            raise ValueError(
+                f"n_classes={reserved!r} differs from the {len(classes)} labels in classes: a fleet needs all labels "
+                "at the start, so leave n_classes out."
+            )
         return classes
     outputs = 1 if classes is None else classes
     return np.zeros(1) if outputs == 1 else np.zeros((1, outputs))

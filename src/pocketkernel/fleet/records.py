@@ -11,7 +11,8 @@ from pocketkernel._core import KeyColumn
 from pocketkernel._json import canonical, parse
 from pocketkernel.fleet import _log, _snapshot
 from pocketkernel.fleet._keys import KINDS
-from pocketkernel.fleet._models import BASE, Rows
+from pocketkernel.fleet._models import Rows
+from pocketkernel.fleet._places import BASE
 from pocketkernel.fleet.errors import FleetStoreError
 
 _DTYPES = ("<f4", "<f8", "<i4", "<i8", "|b1", "|i1")
