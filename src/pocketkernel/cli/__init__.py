@@ -110,6 +110,8 @@ def _read(path: Path, is_given: bool, branches: Sequence[Branch]) -> dict[str, A
         config = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise UsageError(f"{path} is not valid TOML: too many brackets within brackets.") from None
     except FileNotFoundError:
         raise UsageError(f"{path} does not exist.") from None
     verbs = [module.__name__.rpartition(".")[2] for module in VERBS] + [branch.name for branch in branches]

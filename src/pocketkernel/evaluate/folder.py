@@ -88,7 +88,7 @@ def run_job(
                     _clear(folder)
                     stale = False
                 if next_checkpoint is not None and progress.rows >= next_checkpoint:
-                    write_atomically(folder / CHECKPOINT, to_bytes(run, fingerprint))
+                    write_atomically(folder / CHECKPOINT, to_bytes(run, fingerprint), follow=False)
                     next_checkpoint = _after(run, checkpoint)
                 if step:
                     step(run)
@@ -114,7 +114,7 @@ def _finish(
     """Write the results of a run, and a checkpoint if it was interrupted and can be resumed."""
     goes_on, resumable = isinstance(job, Continued), run.interrupted and job.repeatable()
     if resumable:
-        write_atomically(folder / CHECKPOINT, to_bytes(run, fingerprint))
+        write_atomically(folder / CHECKPOINT, to_bytes(run, fingerprint), follow=False)
     if not (resumable and goes_on):  # the results of before stay: the rest is learned from them
         if run.results and not run.interrupted and not goes_on:
             _look_at_the_order(job, run)
@@ -124,8 +124,8 @@ def _finish(
         run.sources.append([job.name, job.mark()])
         seed = job.parameters.get("random_state")
         record = run.record(source=job.name, seed=seed, command=command, fingerprint=fingerprint)
-        write_atomically(folder / MODEL, run.to_bytes())
-        write_atomically(folder / PROGRESS, to_bytes(run, fingerprint, pipeline=True))
+        write_atomically(folder / MODEL, run.to_bytes(), follow=False)
+        write_atomically(folder / PROGRESS, to_bytes(run, fingerprint, pipeline=True), follow=False)
         record.write(folder, format=record_format)
         if finished:
             finished(run)
