@@ -491,6 +491,7 @@ function listen() {
 /** Start the page, with the module's bytes. */
 export async function run(bytes) {
     await init(bytes);
+    document.documentElement.classList.toggle("embedded", window !== window.top); // in a page with a title of its own
     readColours();
     sharpen($("surface"), 1);
     sharpen($("mistakes"), 0.42);
