@@ -30,7 +30,7 @@ from pocketkernel import (
     SharedMOMDH,
 )
 from pocketkernel.cli import main
-from pocketkernel.fleet import Fleet, FleetStoreError, FolderStore, _log
+from pocketkernel.fleet import Fleet, FleetStoreError, FolderStore, _archive, _log
 
 LEARNERS = [
     MOMDS(budget=12, random_state=0),
@@ -565,6 +565,15 @@ def test_a_torn_or_damaged_log(tmp_path):
         log.write_bytes(torn)
         with Fleet.load(tmp_path / "fleet") as fleet:
             assert fleet.clock == (300 if torn == data else 250)
+    sectors = np.arange(ends[4], ends[5], 512)
+    for _ in range(25):  # a tail whose sectors reached the disk in any order
+        torn = bytearray(data)
+        for at in rng.permutation(sectors)[: rng.integers(1, len(sectors) + 1)].tolist():
+            end = min(at + 512, len(torn))
+            torn[at:end] = bytes(end - at)
+        log.write_bytes(torn)
+        with Fleet.load(tmp_path / "fleet") as fleet:
+            assert fleet.clock == 250
     for at in rng.integers(0, ends[4], 40).tolist():  # what was acknowledged is never dropped in silence
         bad = bytearray(data)
         bad[at] ^= 1 << rng.integers(8)
@@ -612,6 +621,55 @@ def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
         other = fleet_of()
         other.partial_fit(*stream)
         assert same(fleet, other)
+
+
+@pytest.mark.parametrize("waiting", [2**30, 5000])
+def test_a_full_disk_loses_no_evicted_model(waiting, tmp_path, monkeypatch):
+    """Neither if the caller goes on in the same process, nor if the fleet is loaded again."""
+    monkeypatch.setattr(_archive, "WAITING", waiting)
+    keys, X, y = stream = keyed(600)
+    unlimited = fleet_of()
+    scores = fed(unlimited, stream, 50)
+    failures = 0
+    with fleet_of(max_keys=4, store=FolderStore(tmp_path / "fleet", sync_every=50, snapshot_bytes=9000)) as fleet:
+        base = fleet._store.archive._base
+        for at in range(0, 600, 50):
+            some = slice(at, at + 50)
+            base.execute(f"PRAGMA max_page_count = {1 if 200 <= at < 300 else 10**6}")
+            try:
+                found = fleet.predict_then_learn(keys[some], X[some], y[some], offset=at + 50)
+            except OSError as error:
+                assert "archive.sqlite: database or disk is full" in str(error)
+                failures += 1
+            else:
+                assert np.array_equal(found, scores[some])
+        assert failures > 0
+        assert fleet.clock == 600
+        assert all(fleet[key].to_bytes() == unlimited[key].to_bytes() for key in unlimited)
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        assert (fleet.clock, fleet.offset) == (600, 600)
+        assert all(fleet[key].to_bytes() == unlimited[key].to_bytes() for key in unlimited)
+
+
+def test_damage_of_an_evicted_model_is_noticed(tmp_path):
+    keys, X, y = keyed(300)
+    with fleet_of(store=tmp_path / "fleet", max_keys=4) as fleet:
+        fleet.partial_fit(keys, X, y)
+        gone = next(key for key in set(keys.tolist()) if key not in set(fleet))
+        fleet.snapshot()
+    with sqlite3.connect(tmp_path / "fleet" / "archive.sqlite") as base:
+        for blob, clock, data in base.execute("SELECT key, clock, state FROM models").fetchall():
+            place = len(data) // 2
+            bad = data[:place] + bytes([data[place] ^ 16]) + data[place + 1 :]
+            base.execute("UPDATE models SET state = ? WHERE key = ? AND clock = ?", (bad, blob, clock))
+    base.close()
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        with pytest.raises(
+            FleetStoreError, match=r"archive.sqlite cannot be read: the model evicted at row \d+ is damaged"
+        ):
+            fleet[gone]
+        with pytest.raises(FleetStoreError, match="is damaged"):
+            fleet.predict([gone], X[:1])
 
 
 # ---- command line ---------------------------------------------------------------------------------------------------
