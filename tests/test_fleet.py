@@ -793,6 +793,16 @@ def test_what_cannot_be_a_key_is_not_in_a_fleet():
             del fleet[key]
 
 
+@pytest.mark.parametrize("keys", [np.array([3, 4]), np.array(["a", "b"])], ids=["int", "str"])
+def test_keys_of_arrays_one_by_one(keys):
+    fleet = fleet_of().partial_fit(keys, np.zeros((2, 3)), [0, 1])
+    for key in keys:
+        assert key in fleet
+        fleet[key] = fleet[key]
+    del fleet[keys[0]]
+    assert list(fleet) == keys.tolist()[1:]
+
+
 @pytest.mark.parametrize("copy", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_fleet_says_that_it_cannot_be_copied(copy):
     with pytest.raises(TypeError, match="cannot be copied or pickled: use export"):
