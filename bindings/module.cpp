@@ -12,6 +12,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -926,10 +927,12 @@ class PyFleet : public PyLearner {
   private:
     static constexpr std::size_t slab_bytes = std::size_t(1) << 25;
 
-    // Enough for every thread, few enough that Ctrl-C need not wait long.
+    // Enough for every thread, few enough that Ctrl-C need not wait long. A row of a large model may take longer than
+    // that, so it is watched, which needs a slice of its own.
     std::size_t rows_of_slice() const {
-        return std::max<std::size_t>(64, std::min<std::size_t>(4096, bytes_at_once / slots_.bytes));
+        return is_large() ? 1 : std::min<std::size_t>(4096, bytes_at_once / slots_.bytes);
     }
+    bool is_large() const { return slots_.bytes >= bytes_at_once / 16; }
 
     // What a model had done when it began as a copy of another; kept behind its state.
     struct Done {
@@ -1020,18 +1023,39 @@ class PyFleet : public PyLearner {
         return learn_with(rows, y, weights, scores, [&](const Lessons& lessons, double* out) {
             return run(rows, rows_of_slice(), [&](const Rows& slice, std::size_t first) {
                 if (threads == 0) return;
+                std::optional<LongRow> row;
+                if (is_large()) row.emplace();
                 Lessons some = from(lessons, first);
-                if (shared)
-                    learn_base(slice, some, &all[first], &births[first], shared, aside.data(), own, of_base);
-                else if (counted_ > 0)
+                unsigned char* slot = slots_.state(all[first]);
+                const Counts before = row ? counts_in(slot) : Counts();
+                if (shared) {
+                    const Counts of_all = row ? counts_in(shared) : Counts();
+                    learn_base(slice, some, &all[first], &births[first], shared, aside.data(), own, of_base,
+                               watch_of(row));
+                    if (row && row->stopped()) put_back(shared, of_all);
+                    stop_if_given_up(row, slot, before);
+                    row.reset();  // once the base has learned a row, so must the model of its key
+                } else if (counted_ > 0) {
                     weigh(some, &all[first], nullptr, 0, slice.count, own, of_base);
+                }
                 if (counted_ > 0) some.weights = own.data();
                 each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
-                    engine.learn(slice, some, out + first * engine.outputs(), &part);
+                    engine.learn(slice, some, out + first * engine.outputs(), &part, watch_of(row));
                 });
+                stop_if_given_up(row, slot, before);
                 learned_ = first + slice.count;
             });
         });
+    }
+    static Watch* watch_of(std::optional<LongRow>& row) { return row ? &*row : nullptr; }
+    // Ctrl-C in a row: the counts of its classes are put back, as its model was.
+    void stop_if_given_up(const std::optional<LongRow>& row, unsigned char* slot, const Counts& before) const {
+        if (!row || !row->stopped()) return;
+        put_back(slot, before);
+        row->stop_if_asked();
+    }
+    void put_back(unsigned char* slot, const Counts& counts) const {
+        if (counted_ > 0) std::memcpy(counts_at(slot), counts.data(), counted_ * sizeof(std::int64_t));
     }
     std::vector<std::uint8_t> births_of(nb::handle born, std::size_t rows) const {
         std::vector<std::uint8_t> births(rows);
@@ -1043,7 +1067,8 @@ class PyFleet : public PyLearner {
     }
     // In the order of the rows, so that a model that begins is a copy of what the base has learned until then.
     void learn_base(const Rows& rows, const Lessons& lessons, const std::size_t* slots, const std::uint8_t* births,
-                    unsigned char* base, double* aside, std::vector<double>& own, std::vector<double>& of_base) {
+                    unsigned char* base, double* aside, std::vector<double>& own, std::vector<double>& of_base,
+                    Watch* watch) {
         engine_->attach(base);
         for (std::size_t first = 0, end = 0; first < rows.count; first = end) {
             if (births[first]) begin_as(slots_.state(slots[first]), base, Done(engine_->tally()), counts_in(base));
@@ -1053,7 +1078,7 @@ class PyFleet : public PyLearner {
                 weigh(lessons, slots, base, first, end, own, of_base);
                 some.weights = of_base.data() + first;
             }
-            engine_->learn(part(rows, first, end - first), some, aside);
+            engine_->learn(part(rows, first, end - first), some, aside, nullptr, watch);
         }
     }
     // Weights of balanced classes, for the models of some rows and for the base if there is one.

@@ -1,7 +1,9 @@
 """A fleet is many separate models: the same bits, whatever the blocks, threads, evictions, crashes."""
 
 import copy
+import csv
 import errno
+import io
 import json
 import os
 import pickle
@@ -9,6 +11,7 @@ import shutil
 import signal
 import sqlite3
 import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -466,6 +469,42 @@ def killed_at(operation, folder, stream):
         os._exit(0)
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="it has no such alarm")
+@pytest.mark.parametrize(
+    "learner", [PocketClassifier(memory="32MiB", random_state=0), MOMDS(memory="4MiB", random_state=0)]
+)
+def test_ctrl_c_between_rows_of_large_models(learner, capsys):
+    """A slice of many rows would take seconds; the rows that count as learned, and no others, are learned."""
+    rng = np.random.default_rng(0)
+    rows = 3000 if isinstance(learner, MOMDS) else 300
+    X, y = rng.normal(size=(40 * rows, 3)), rng.integers(0, 2, 40 * rows)
+    keys = np.zeros(len(y), dtype=np.int64)
+    fleet = fleet_of(learner).partial_fit(keys[:10], X[:10], y[:10])
+    rung = []
+
+    def ring(*_):
+        rung.append(time.perf_counter())
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(KeyboardInterrupt):
+            fleet.partial_fit(keys, X, y)
+        late = time.perf_counter() - rung[0]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    learned = fleet.clock - 10
+    with capsys.disabled():
+        print(f"\n{type(learner).__name__}: {learned} rows were learned, left {1000 * late:.0f} ms after the signal")
+    assert 0 < learned < len(y)
+    assert fleet[0].diagnostics_.rounds == learned + 10
+    other = fleet_of(learner).partial_fit(keys[:10], X[:10], y[:10])
+    other.partial_fit(keys[:learned], X[:learned], y[:learned])
+    assert same(fleet, other)
+
+
 @pytest.mark.parametrize("offset", [None, 7])
 def test_ctrl_c_in_a_long_call_with_a_store(tmp_path, offset):
     """The log has the rows that were learned; with an offset none of them, as all must be stored with it."""
@@ -602,6 +641,48 @@ def test_a_damaged_snapshot_or_archive(tmp_path):
         Fleet.load(tmp_path / "fleet")
 
 
+def test_a_damaged_model_in_the_archive(tmp_path):
+    stream = keyed(200)
+    with fleet_of(store=tmp_path / "fleet", max_keys=4) as fleet:
+        fed(fleet, stream)
+        fleet.snapshot()
+    with sqlite3.connect(tmp_path / "fleet" / "archive.sqlite", isolation_level=None) as base:
+        for (state,) in base.execute("SELECT state FROM models").fetchall():
+            wrong = bytes([state[len(state) // 2] ^ 1])
+            bad = state[: len(state) // 2] + wrong + state[len(state) // 2 + 1 :]
+            base.execute("UPDATE models SET state = ? WHERE state = ?", (bad, state))
+    base.close()
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        gone = next(key for key in np.unique(stream[0]).tolist() if key not in list(fleet))
+        with pytest.raises(FleetStoreError, match=r"archive.sqlite cannot be read: the checksum of a model"):
+            fleet.decision_function([gone], np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize(
+    "name", ["log-1", "snapshot", "fleet.pk", "archive.sqlite", "archive.sqlite-wal", "pipeline.pk"]
+)
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="there are no such links here")
+def test_a_file_of_a_fleet_that_leads_elsewhere(table, tmp_path, capsys, name):
+    """A folder from someone else cannot have a file elsewhere changed."""
+    folder, precious = tmp_path / "fleet", tmp_path / "precious"
+    given = ("fleet", "run", table, "--key", "user", "--label", "y", "--out", folder, "--max-keys", 4)
+    assert command(*given, "--rows", 300) == 0
+    with Fleet.load(folder) as fleet:
+        fleet.snapshot()
+    place = folder / name
+    data = place.read_bytes() if place.exists() and name != "log-1" else b"precious, without any record"
+    precious.write_bytes(data)
+    place.unlink(missing_ok=True)
+    place.symlink_to(precious)
+    command(*given)
+    command("fleet", "predict", folder, table)
+    command("fleet", "inspect", folder)
+    if name == "snapshot":
+        with Fleet.load(folder) as fleet:
+            fleet.snapshot()
+    assert precious.read_bytes() == data
+
+
 def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
     stream = keyed(300)
     with fleet_of(store=FolderStore(tmp_path / "fleet", sync_every=100)) as fleet:
@@ -651,27 +732,6 @@ def test_a_full_disk_loses_no_evicted_model(waiting, tmp_path, monkeypatch):
         assert all(fleet[key].to_bytes() == unlimited[key].to_bytes() for key in unlimited)
 
 
-def test_damage_of_an_evicted_model_is_noticed(tmp_path):
-    keys, X, y = keyed(300)
-    with fleet_of(store=tmp_path / "fleet", max_keys=4) as fleet:
-        fleet.partial_fit(keys, X, y)
-        gone = next(key for key in set(keys.tolist()) if key not in set(fleet))
-        fleet.snapshot()
-    with sqlite3.connect(tmp_path / "fleet" / "archive.sqlite") as base:
-        for blob, clock, data in base.execute("SELECT key, clock, state FROM models").fetchall():
-            place = len(data) // 2
-            bad = data[:place] + bytes([data[place] ^ 16]) + data[place + 1 :]
-            base.execute("UPDATE models SET state = ? WHERE key = ? AND clock = ?", (bad, blob, clock))
-    base.close()
-    with Fleet.load(tmp_path / "fleet") as fleet:
-        with pytest.raises(
-            FleetStoreError, match=r"archive.sqlite cannot be read: the model evicted at row \d+ is damaged"
-        ):
-            fleet[gone]
-        with pytest.raises(FleetStoreError, match="is damaged"):
-            fleet.predict([gone], X[:1])
-
-
 # ---- command line ---------------------------------------------------------------------------------------------------
 
 
@@ -713,6 +773,21 @@ def test_fleet_run(table, tmp_path, capsys, more):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "key,label,score"
     assert len(lines) == 901
+
+
+def test_formulas(tmp_path, capsys):
+    lines = [f"{key},{n % 5},{label}" for n in range(40) for key, label in (("=1+1", "+cmd"), ("7", "-1"), ("é", "@a"))]
+    (tmp_path / "f.csv").write_text("user,a,y\n" + "\n".join(lines) + "\n")
+    given = ("--key", "user", "--label", "y", "--memory", "16KiB", "--out", tmp_path / "f")
+    assert command("fleet", "run", tmp_path / "f.csv", *given) == 0
+    capsys.readouterr()
+    found = []
+    for more in ((), ("--escape-formulas",)):
+        assert command("fleet", "predict", tmp_path / "f", tmp_path / "f.csv", *more) == 0
+        rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))[1:]
+        found.append([{row[0] for row in rows}, {row[1] for row in rows}])
+    assert found[0] == [{"=1+1", "7", "é"}, {"+cmd", "-1", "@a"}]
+    assert found[1] == [{"'=1+1", "7", "é"}, {"'+cmd", "-1", "'@a"}]
 
 
 def test_fleet_run_of_numbers(table, tmp_path, capsys):

@@ -15,6 +15,7 @@ from pocketkernel._scores import labels_of
 from pocketkernel._text import plain
 from pocketkernel.cli.errors import describe
 from pocketkernel.cli.options import File, Learning, Reading, at_least, source_of
+from pocketkernel.cli.predict import harmless
 from pocketkernel.cli.schema import show_schema
 from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
@@ -132,6 +133,7 @@ def predict(
     *files: File,
     on_error: Literal["raise", "skip"] | None = None,
     block: Annotated[int, Parameter(validator=at_least(1))] = 4096,
+    escape_formulas: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Predict keyed rows with the model of each key; write one line of CSV per row with key, label and score.
 
@@ -147,25 +149,34 @@ def predict(
         Lines that cannot be read: stop with an error, which is the default, or skip and count them.
     block
         Number of rows that are scored at once.
+    escape_formulas
+        Put ' before keys and labels that a spreadsheet would treat as a formula; see `pocketkernel predict`.
     """
     pipeline = pipeline_in(folder)
+
+    def shown(text: Any) -> str:
+        text = harmless(str(text)) if escape_formulas else str(text)
+        return plain(text) if sys.stdout.isatty() else text
+
     with Fleet.load(folder) as loaded:
         classes = getattr(loaded.blank(), "classes_", None)
         writer = csv.writer(sys.stdout, lineterminator="\n")
         several = classes is not None and len(classes) > 2
-        titles = [f"score of {plain_label(one)}" for one in classes] if several and classes is not None else ["score"]
+        titles = (
+            [shown(f"score of {plain_label(one)}") for one in classes] if several and classes is not None else ["score"]
+        )
         writer.writerow(["key", "label", *titles] if classes is not None else ["key", "value"])
         stream = pipeline.open(source_of(files), block=block, on_error=on_error)
         for part in stream.blocks():
             if part.ids is None:
                 raise ValueError(f"{part.file} has no column with keys.")
             if classes is None:
-                writer.writerows(zip(part.ids, loaded.predict(part.ids, part.X).tolist(), strict=True))
+                writer.writerows(zip(map(shown, part.ids), loaded.predict(part.ids, part.X).tolist(), strict=True))
                 continue
             scores = loaded.decision_function(part.ids, part.X)
-            labels = [plain_label(label) for label in labels_of(scores, classes)]
+            keys, labels = map(shown, part.ids), [shown(plain_label(label)) for label in labels_of(scores, classes)]
             numbers = scores.tolist() if several else [[score] for score in scores.tolist()]
-            writer.writerows([one, label, *some] for one, label, some in zip(part.ids, labels, numbers, strict=True))
+            writer.writerows([one, label, *some] for one, label, some in zip(keys, labels, numbers, strict=True))
     if stream.skipped.count:
         err().print(f"Rows that could not be read, and have no answer: {stream.skipped.count:,}", markup=False)
         err().print(describe(stream.skipped.reports[0]), markup=False)

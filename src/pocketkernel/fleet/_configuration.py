@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import clone
 
 from pocketkernel import learners, model_file
+from pocketkernel._fields import Fields, is_count, is_dict, optional
 from pocketkernel.fleet._slabs import MappedSlabs
 from pocketkernel.fleet._store import FolderStore
-from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
 from pocketkernel.model_file import Contents, ModelFileError
 
@@ -50,6 +51,18 @@ def same_labels_and_names(one: Any, other: Any) -> bool:
 def restored(contents: Contents) -> OnlineLearner:
     """The model of a configuration."""
     return learners.restored(Contents({**contents.model, "extra": {}}, contents.state))[0]
+
+
+def about_fleet(contents: Contents, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a configuration says of the fleet itself: `base` and `max_keys`. FleetStoreError if that is impossible."""
+    try:
+        about = Fields(Fields(contents.model.get("extra"), "extra").take("fleet", is_dict), "extra.fleet")
+        base = about.take("base", lambda value: value in (None, "shared", "model"))
+        most = about.take("max_keys", optional(lambda value: is_count(value) and value > 0))
+        about.end()
+    except ModelFileError as error:
+        raise FleetStoreError(f"{os.fspath(path)} cannot be read: {error}") from error
+    return {"base": base, "max_keys": most}
 
 
 def targets(learner: OnlineLearner, classes: Any) -> Any:

@@ -15,6 +15,7 @@ from pocketkernel._core import KeyColumn
 from pocketkernel._json import canonical
 from pocketkernel._threads import allowed_threads
 from pocketkernel.fleet._configuration import (
+    about_fleet,
     check,
     is_balanced,
     mapped_slabs,
@@ -28,7 +29,7 @@ from pocketkernel.fleet._models import Models
 from pocketkernel.fleet._persistent import Persistent
 from pocketkernel.fleet._places import BASE
 from pocketkernel.fleet._store import FolderStore
-from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
 from pocketkernel.model_file import Contents
 
@@ -136,17 +137,28 @@ class Fleet(Persistent):
         return Contents({**of.model, "extra": {"fleet": {"base": base, "max_keys": self.max_keys}}}, of.state)
 
     @classmethod
-    def _from(cls, contents: Contents, store: FolderStore | None, slabs: str, n_jobs: int | None) -> Self:
-        about = contents.model.get("extra", {}).get("fleet")
-        if not isinstance(about, dict) or about.keys() != {"base", "max_keys"}:
-            raise FleetStoreError("the configuration is not one of a fleet.")
-        model: Any = restored(contents)
-        names = getattr(model, "feature_names_in_", None)
+    def _from(
+        cls,
+        contents: Contents,
+        path: str | os.PathLike[str],
+        store: FolderStore | None,
+        slabs: str,
+        n_jobs: int | None,
+    ) -> Self:
+        about = about_fleet(contents, path)
+        try:
+            model: Any = restored(contents)
+            names = getattr(model, "feature_names_in_", None)
+            features = model.n_features_in_ if names is None else list(names)
+            classes = model.classes_ if isinstance(model, OnlineKernelClassifier) else recipe_of(model).classes
+            learners.blank(model, features, targets(model, classes))
+        except (TypeError, ValueError) as error:  # parameters that do not build the model that they are stored with
+            raise FleetStoreError(f"{os.fspath(path)} cannot be read: {error}") from error
         base = model if about["base"] == "model" else about["base"]
         return cls(
             model,
-            features=model.n_features_in_ if names is None else list(names),
-            classes=model.classes_ if isinstance(model, OnlineKernelClassifier) else recipe_of(model).classes,
+            features=features,
+            classes=classes,
             store=store,
             base=base,
             max_keys=about["max_keys"],

@@ -12,10 +12,10 @@ from pocketkernel._alone import alone
 from pocketkernel._files import replacing
 from pocketkernel.fleet import records
 from pocketkernel.fleet._configuration import decoded
-from pocketkernel.fleet._keys import key_of_json
+from pocketkernel.fleet._keys import KINDS, key_of_json
 from pocketkernel.fleet._models import Models
 from pocketkernel.fleet._store import CONFIGURATION, FolderStore
-from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.model_file import Contents
 
 _EXPORT = b"PKFLEET1"
@@ -36,7 +36,14 @@ class Persistent:
         raise NotImplementedError
 
     @classmethod
-    def _from(cls, contents: Contents, store: FolderStore | None, slabs: str, n_jobs: int | None) -> Self:
+    def _from(
+        cls,
+        contents: Contents,
+        path: str | os.PathLike[str],
+        store: FolderStore | None,
+        slabs: str,
+        n_jobs: int | None,
+    ) -> Self:
         """The fleet of a configuration."""
         raise NotImplementedError
 
@@ -60,14 +67,14 @@ class Persistent:
             configuration = store.configuration()
             if configuration is None:
                 raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {CONFIGURATION}.")
-            return cls._from(decoded(configuration, path), store, slabs, n_jobs)
+            return cls._from(decoded(configuration, path), path, store, slabs, n_jobs)
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             head = file.read(len(_EXPORT) + 8)
             length = int.from_bytes(head[len(_EXPORT) :], "little")
             if not head.startswith(_EXPORT) or length > size - len(head):
                 raise FleetStoreError(f"{os.fspath(path)} is not an exported fleet.")
-            fleet = cls._from(decoded(file.read(length), path), None, slabs, n_jobs)
+            fleet = cls._from(decoded(file.read(length), path), path, None, slabs, n_jobs)
             with records.naming(Path(path)):
                 records.read_snapshot(fleet, file, size - len(head) - length)
         return fleet
@@ -159,6 +166,8 @@ class Persistent:
         """Do again what a piece of a log says; for stores."""
         head, blobs = piece
         try:
+            if head["kind"] not in KINDS:
+                raise ValueError
             self.key_kind = head["kind"]
             if head["do"] == "learn":
                 keys, rows, y, weights = records.read_lesson(head, blobs)
@@ -178,12 +187,15 @@ class Persistent:
                 raise FleetStoreError(f"it has a record of an unknown kind, {short(head['do'])}")
         except FleetStoreError:
             raise
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise FleetStoreError("it has an impossible record") from error
 
 
 def _fields(configuration: Contents) -> dict[str, Any]:
     """What a configuration says, by name."""
     model = dict(configuration.model)
-    extra, parameters = model.pop("extra"), model.pop("parameters")
-    return {**model, **parameters, **extra.get("fleet", {})}
+    for name, inner in (("extra", "fleet"), ("parameters", None)):
+        some = model.pop(name, None)
+        some = some.get(inner) if inner is not None and isinstance(some, dict) else some
+        model |= some if isinstance(some, dict) else {name: some}
+    return model

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from pocketkernel import _core
 from pocketkernel.fleet._keys import Key
 from pocketkernel.fleet._slabs import MappedSlabs
+from pocketkernel.fleet.errors import FleetStoreError
 
 Slots = npt.NDArray[np.int64]
 
@@ -133,9 +134,11 @@ class Places:
         self._free.append(slot)
 
     def load(self, slot: int, state: bytes) -> None:
-        """Fill a slot with a state."""
-        if not self.core.write(np.array([slot]), np.frombuffer(state, dtype=np.uint8).reshape(1, -1)):
-            raise ValueError("an archived model is damaged")
+        """Fill a slot with a state; FleetStoreError if it is none of such a model."""
+        if len(state) != self.core.slot_bytes or not self.core.write(
+            np.array([slot]), np.frombuffer(state, dtype=np.uint8).reshape(1, -1)
+        ):
+            raise FleetStoreError("the store of this fleet has an impossible model")
 
     def state(self, slot: int) -> bytes:
         """A model's state, without a header."""

@@ -1,7 +1,7 @@
 """Feeding a fleet from files: rows with a key, learned in order, resumed exactly where the store ends."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from pocketkernel import learners, model_file
+from pocketkernel._fields import Check, Fields, is_count, is_number, list_of
 from pocketkernel._files import write_atomically
 from pocketkernel._scores import labels_of
 from pocketkernel.evaluate.job import make_learner
@@ -18,7 +19,7 @@ from pocketkernel.evaluate.run import plain_label
 from pocketkernel.evaluate.task import CLASSIFICATION, found_task
 from pocketkernel.fleet._fleet import Fleet
 from pocketkernel.fleet._store import CONFIGURATION, FolderStore
-from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.stored import read
 from pocketkernel.stream import Block, StreamError, open_stream
 
@@ -52,7 +53,14 @@ class Counts:
             return cls()
         if not isinstance(offset, dict) or offset.keys() != asdict(cls()).keys():
             raise FleetStoreError("this fleet was not fed by `pocketkernel fleet run`, so it cannot be resumed by it.")
-        return cls(**offset)
+        given = Fields(offset, "the offset")
+        by_age: Callable[[Check], Check] = lambda check: lambda value: list_of(check)(value) and len(value) == AGES  # noqa: E731
+        return cls(
+            given.take("rows", is_count),
+            given.take("wrong", is_number),
+            given.take("rows_by_age", by_age(is_count)),
+            given.take("wrong_by_age", by_age(is_number)),
+        )
 
 
 class Feed:
@@ -177,7 +185,7 @@ class Feed:
             reading = {**self._reading, **self.stream.dialect, "format": self.stream.format}
             section, arrays = Pipeline(self.stream.n_features, encoding, None, reading).written()
             contents = replace(learners.contents_of(self.fleet.blank()), sections={PIPELINE: section}, arrays=arrays)
-            write_atomically(self.folder / PIPELINE_FILE, model_file.encode(contents))
+            write_atomically(self.folder / PIPELINE_FILE, model_file.encode(contents), follow=False)
 
 
 def pipeline_in(folder: Path) -> Pipeline:
