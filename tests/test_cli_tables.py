@@ -140,7 +140,7 @@ def test_predict_reads_what_the_file_is(tmp_path, capsys):
     (b"", "found an empty file"), (b"a,b,y\n", "but no rows"), (bytes(range(256)) * 4, "found binary data"),
     (b"y\n1\n0\n1\n", "no column is left to learn from: use --categorical NAME or --numeric NAME"),
     (b"a,y\n,1\n,0\n", "no column is left to learn from (a: empty, no values)"),
-    (b"a,y\n1,0\n2,0\n", "two classes or more among the first rows (give all by --classes"),
+    (b"a,y\n1,0\n2,0\n", "two classes or more among the first rows (list all of them with --classes"),
 ])  # fmt: skip
 def test_files_that_cannot_be_learned_from(tmp_path, capsys, data, words):
     (tmp_path / "a.csv").write_bytes(data)

@@ -276,7 +276,8 @@ class Run:
         found = np.unique(first.y)
         if len(found) < 2:
             raise StreamError(
-                "two classes or more among the first rows (give all by classes=, or permute=SEED a sorted file)",
+                "two classes or more among the first rows (list all of them with classes=, or shuffle a sorted file "
+                "with permute=SEED)",
                 f"only {plain_label(found[0])} in {len(first):,} rows",
                 file=first.file,
             )
