@@ -1,6 +1,6 @@
 """What a fleet costs: over the bare learner, on disk, against other ways to keep a model per key, and at cold start.
 
-python benchmarks/fleet.py [cost|ways|stores|cold] [--keys N] [--rows N]
+python benchmarks/fleet.py [cost|ways|stores|cold|kills] [--keys N] [--rows N]
 
 Times are wall-clock; ratios are to the bare learner on the same rows in the same run.
 """
@@ -8,8 +8,12 @@ Times are wall-clock; ratios are to the bare learner on the same rows in the sam
 import argparse
 import os
 import pickle
+import random
 import resource
+import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -216,9 +220,60 @@ def cold(keys, rows_of_key=60):
             print(f"  {name:<16} base={base!s:<8} {figures}")
 
 
+def kills(rows, wanted=20):
+    """`pocketkernel fleet run`, killed with -9 at random moments and run again until it ends: the same bits."""
+    rng = random.Random(0)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        of, X, y = stream(rows, 500)
+        lines = [
+            ",".join(map(str, (f"u{key}", *row, label))) for key, row, label in zip(of, X.tolist(), y, strict=True)
+        ]
+        (folder / "events.csv").write_text("\n".join(["user,a,b,c,d,y", *lines]) + "\n")
+
+        def command(out, *more):
+            given = ["fleet", "run", str(folder / "events.csv"), "--key", "user", "--label", "y", "--block", "500"]
+            given += ["--sync-every", "1000", "--max-keys", "300", "--no-report", "--json", "--out", str(folder / out)]
+            return subprocess.Popen([sys.executable, "-m", "pocketkernel", *given, *more], stdout=subprocess.DEVNULL)
+
+        took = seconds(lambda: command("whole").wait())
+        killed, ended, places = 0, 0, set()
+        while killed < wanted:
+            process = command("parts")
+            try:
+                process.wait(rng.uniform(0.2, 1.1) * took)
+                ended += 1
+                compare(folder / "whole", folder / "parts", rows)
+                shutil.rmtree(folder / "parts")
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                killed += 1
+                if (folder / "parts" / "fleet.pk").exists():
+                    with Fleet.load(folder / "parts") as fleet:
+                        places.add(fleet.clock)
+        command("parts").wait()
+        compare(folder / "whole", folder / "parts", rows)
+    print(
+        f"killed {killed} times, the log then at {len(places)} different rows; {ended + 1} runs came to their "
+        "end, with the same bits"
+    )
+
+
+def compare(one, other, rows):
+    """Whether the fleets of two folders are the same, to the bit."""
+    with Fleet.load(one) as expected, Fleet.load(other) as found:
+        assert found.clock == expected.clock == rows
+        assert found.offset == expected.offset
+        assert sorted(found) == sorted(expected)
+        for key in {f"u{number}" for number in range(500)}:
+            assert (key in found) == (key in expected)
+            assert key not in found or found[key].to_bytes() == expected[key].to_bytes()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", default="all", choices=["all", "cost", "ways", "stores", "cold"])
+    parser.add_argument("what", nargs="?", default="all", choices=["all", "cost", "ways", "stores", "cold", "kills"])
     parser.add_argument("--keys", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=400_000)
     given = parser.parse_args()
@@ -232,6 +287,8 @@ def main():
         stores(min(given.rows, 200_000), min(given.keys, 100_000))
     if given.what in ("all", "cold"):
         cold(2_000)
+    if given.what in ("all", "kills"):
+        kills(min(given.rows, 40_000))
 
 
 if __name__ == "__main__":

@@ -115,6 +115,7 @@ class KeyColumn {
 
     // The first keys as bytes: int in 8 bytes each; others as their lengths, in 4 bytes each, then themselves.
     nb::bytes encoded(std::size_t count) const {
+        if (count > size()) throw nb::value_error("fewer keys than there should be");
         std::string bytes;
         if (kind_ == integer) {
             bytes = data_.substr(0, 8 * count);
@@ -145,6 +146,7 @@ class KeyColumn {
         const std::size_t last = column.kind_ == integer || count == 0 ? column.data_.size() : column.ends_.back();
         if (head * count + (column.kind_ == integer ? 0 : last) != bytes.size())
             throw nb::value_error("keys of other lengths than there should be");
+        if (column.kind_ == text) column.check_text();
         return column;
     }
 
@@ -164,6 +166,17 @@ class KeyColumn {
     }
 
   private:
+    // All keys are UTF-8 if all of them together are and none begins within a character.
+    void check_text() const {
+        PyObject* all = PyUnicode_DecodeUTF8(data_.data(), static_cast<Py_ssize_t>(data_.size()), "surrogatepass");
+        bool good = all != nullptr;
+        Py_XDECREF(all);
+        PyErr_Clear();
+        for (const std::size_t end : ends_)
+            good = good && (end == data_.size() || (static_cast<unsigned char>(data_[end]) & 0xc0) != 0x80);
+        if (!good) throw nb::value_error("keys that are not UTF-8");
+    }
+
     Kind kind_ = none;
     std::string data_;
     std::vector<std::size_t> ends_;  // of the keys in it, unless all have the same length

@@ -12,6 +12,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -778,14 +779,18 @@ class PyLearner {
 // Many models of one configuration, each in a slot of its own. Slots are allocated in slabs of some megabytes, which
 // never move. Rows are learned in slices; within a slice each thread takes the rows of its share of the slots, so
 // Ctrl-C leaves the first rows learned, whatever the number of threads.
+//
+// A slot is a state, what the model had done when it began, and, if classes are balanced, the rows learned of each.
 class PyFleet : public PyLearner {
   public:
-    PyFleet(const std::string& learner, bool doubles, const std::string& level, const Settings& settings)
+    PyFleet(const std::string& learner, bool doubles, const std::string& level, const Settings& settings, bool balanced)
         : PyLearner(table_of(level, doubles), learner, settings, true),
           table_(table_of(level, doubles)),
-          learner_(learner) {
+          learner_(learner),
+          counted_(balanced ? settings.config.classes : 0) {
         state_bytes_ = engine_->state_bytes() - sizeof(pk::StateHeader);
-        slots_.bytes = state_bytes_ + pk::pack_bytes;  // a state, and what it had done when it began
+        const std::size_t tail = sizeof(Done) + counted_ * sizeof(std::int64_t);
+        slots_.bytes = state_bytes_ + (tail + pk::pack_bytes - 1) / pk::pack_bytes * pk::pack_bytes;
         while (slots_.bytes << (slots_.slab_bits + 1) <= slab_bytes) ++slots_.slab_bits;
         engines_.push_back(engine_);
     }
@@ -821,7 +826,8 @@ class PyFleet : public PyLearner {
         if (origin >= 0) engine_->attach(slots_.state(known(to_slot(origin))));
         const Done done = origin < 0 ? Done() : Done(engine_->tally());
         const unsigned char* state = origin < 0 ? engine_->newborn() : slots_.state(to_slot(origin));
-        for (const std::size_t slot : slots) begin_as(slots_.state(known(slot)), state, done);
+        const Counts counts = origin < 0 ? Counts(counted_) : counts_in(slots_.state(to_slot(origin)));
+        for (const std::size_t slot : slots) begin_as(slots_.state(known(slot)), state, done, counts);
     }
 
     // Learns row r in slot slots[r]. With a base, the model in that slot first learns every row as well, and rows of
@@ -859,11 +865,18 @@ class PyFleet : public PyLearner {
         attach(slot);
         return save();
     }
-    int load_slot(std::size_t slot, const nb::bytes& bytes) {
+    int load_slot(std::size_t slot, const nb::bytes& bytes, const std::vector<std::int64_t>& counts) {
+        if (counts.size() != counted_ || !possible(counts))
+            throw nb::value_error("expected a count for each class that is counted");
         attach(slot);
         const int status = load(bytes);
-        if (status == 0) begin_as(slots_.state(slot), slots_.state(slot), Done());
+        if (status == 0) begin_as(slots_.state(slot), slots_.state(slot), Done(), counts);
         return status;
+    }
+    // Rows that a model has learned of each class, if classes are balanced.
+    std::vector<std::int64_t> counts(std::size_t slot) {
+        const Guard guard(*this, reading);
+        return counts_in(slots_.state(known(slot)));
     }
     // The contents of slots, one after the other; and back. A state that is not possible is refused, and
     // its model begins anew.
@@ -887,8 +900,9 @@ class PyFleet : public PyLearner {
             unsigned char* state = slots_.state(all[n]);
             std::memcpy(state, from.data<const unsigned char>() + n * slots_.bytes, slots_.bytes);
             engine_->attach(state);
-            if (engine_->valid() && done_before(state).possible(engine_->tally())) continue;
-            begin_as(state, engine_->newborn(), Done());
+            if (engine_->valid() && done_before(state).possible(engine_->tally()) && possible(counts_in(state)))
+                continue;
+            begin_as(state, engine_->newborn(), Done(), Counts(counted_));
             good = false;
         }
         return good;
@@ -913,10 +927,12 @@ class PyFleet : public PyLearner {
   private:
     static constexpr std::size_t slab_bytes = std::size_t(1) << 25;
 
-    // Enough for every thread, few enough that Ctrl-C need not wait long.
+    // Enough for every thread, few enough that Ctrl-C need not wait long. A row of a large model may take longer than
+    // that, so it is watched, which needs a slice of its own.
     std::size_t rows_of_slice() const {
-        return std::max<std::size_t>(64, std::min<std::size_t>(4096, bytes_at_once / slots_.bytes));
+        return is_large() ? 1 : std::min<std::size_t>(4096, bytes_at_once / slots_.bytes);
     }
+    bool is_large() const { return slots_.bytes >= bytes_at_once / 16; }
 
     // What a model had done when it began as a copy of another; kept behind its state.
     struct Done {
@@ -932,16 +948,46 @@ class PyFleet : public PyLearner {
                    mistakes <= static_cast<double>(now.mistakes) && loss >= 0.0 && loss <= now.loss;
         }
     };
-    static_assert(sizeof(Done) <= pk::pack_bytes);
     Done done_before(const unsigned char* slot) const {
         Done done;
         std::memcpy(&done, slot + state_bytes_, sizeof done);
         return done;
     }
-    void begin_as(unsigned char* slot, const unsigned char* state, const Done& done) const {
+    using Counts = std::vector<std::int64_t>;
+    unsigned char* counts_at(unsigned char* slot) const { return slot + state_bytes_ + sizeof(Done); }
+    Counts counts_in(unsigned char* slot) const {
+        Counts counts(counted_);
+        if (counted_ > 0) std::memcpy(counts.data(), counts_at(slot), counted_ * sizeof(std::int64_t));
+        return counts;
+    }
+    static bool possible(const Counts& counts) {
+        return std::all_of(counts.begin(), counts.end(),
+                           [](std::int64_t count) { return count >= 0 && count < std::int64_t(1) << 53; });
+    }
+    void begin_as(unsigned char* slot, const unsigned char* state, const Done& done, const Counts& counts) const {
         if (slot != state) std::memcpy(slot, state, state_bytes_);
-        std::memset(slot + state_bytes_, 0, pk::pack_bytes);
+        std::memset(slot + state_bytes_, 0, slots_.bytes - state_bytes_);
         std::memcpy(slot + state_bytes_, &done, sizeof done);
+        if (counted_ > 0) std::memcpy(counts_at(slot), counts.data(), counted_ * sizeof(std::int64_t));
+    }
+    // Counts a row of a balanced class; its weight: rows / (classes * rows of the class), this one included, of the
+    // classes that the model has learned, as in `_class_weights.py`. A row of weight 0 is not learned, nor counted.
+    double balanced(unsigned char* slot, std::int32_t label, double weight) const {
+        if (!(weight > 0.0)) return weight;
+        std::int64_t rows = 0, classes = 0, alike = 0;
+        for (std::size_t c = 0; c < counted_; ++c) {
+            std::int64_t count = 0;
+            unsigned char* place = counts_at(slot) + c * sizeof count;
+            std::memcpy(&count, place, sizeof count);
+            if (c == static_cast<std::size_t>(label)) {
+                alike = ++count;
+                std::memcpy(place, &count, sizeof count);
+            }
+            rows += count;
+            classes += count > 0;
+        }
+        const double share = static_cast<double>(classes) * static_cast<double>(alike);
+        return std::min(weight * (static_cast<double>(rows) / share), 1e9);
     }
 
     std::size_t known(std::size_t slot) const {
@@ -969,19 +1015,47 @@ class PyFleet : public PyLearner {
         if (all.size() != rows.count) return unsuited;
         const std::vector<std::uint8_t> births = births_of(born, base < 0 ? 0 : rows.count);
         unsigned char* shared = base < 0 ? nullptr : slots_.state(known(to_slot(base)));
-        std::vector<double> aside(shared ? std::min(rows_of_slice(), rows.count) * engine_->outputs() : 0);
+        const std::size_t most = std::min(rows_of_slice(), rows.count);
+        std::vector<double> aside(shared ? most * engine_->outputs() : 0);
+        std::vector<double> own(counted_ > 0 ? most : 0), of_base(shared ? own.size() : 0);  // weights, if balanced
         learned_ = 0;
         prepare(threads);
         return learn_with(rows, y, weights, scores, [&](const Lessons& lessons, double* out) {
             return run(rows, rows_of_slice(), [&](const Rows& slice, std::size_t first) {
                 if (threads == 0) return;
-                if (shared) learn_base(slice, from(lessons, first), &all[first], &births[first], shared, aside.data());
+                std::optional<LongRow> row;
+                if (is_large()) row.emplace();
+                Lessons some = from(lessons, first);
+                unsigned char* slot = slots_.state(all[first]);
+                const Counts before = row ? counts_in(slot) : Counts();
+                if (shared) {
+                    const Counts of_all = row ? counts_in(shared) : Counts();
+                    learn_base(slice, some, &all[first], &births[first], shared, aside.data(), own, of_base,
+                               watch_of(row));
+                    if (row && row->stopped()) put_back(shared, of_all);
+                    stop_if_given_up(row, slot, before);
+                    row.reset();  // once the base has learned a row, so must the model of its key
+                } else if (counted_ > 0) {
+                    weigh(some, &all[first], nullptr, 0, slice.count, own, of_base);
+                }
+                if (counted_ > 0) some.weights = own.data();
                 each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
-                    engine.learn(slice, from(lessons, first), out + first * engine.outputs(), &part);
+                    engine.learn(slice, some, out + first * engine.outputs(), &part, watch_of(row));
                 });
+                stop_if_given_up(row, slot, before);
                 learned_ = first + slice.count;
             });
         });
+    }
+    static Watch* watch_of(std::optional<LongRow>& row) { return row ? &*row : nullptr; }
+    // Ctrl-C in a row: the counts of its classes are put back, as its model was.
+    void stop_if_given_up(const std::optional<LongRow>& row, unsigned char* slot, const Counts& before) const {
+        if (!row || !row->stopped()) return;
+        put_back(slot, before);
+        row->stop_if_asked();
+    }
+    void put_back(unsigned char* slot, const Counts& counts) const {
+        if (counted_ > 0) std::memcpy(counts_at(slot), counts.data(), counted_ * sizeof(std::int64_t));
     }
     std::vector<std::uint8_t> births_of(nb::handle born, std::size_t rows) const {
         std::vector<std::uint8_t> births(rows);
@@ -993,12 +1067,27 @@ class PyFleet : public PyLearner {
     }
     // In the order of the rows, so that a model that begins is a copy of what the base has learned until then.
     void learn_base(const Rows& rows, const Lessons& lessons, const std::size_t* slots, const std::uint8_t* births,
-                    unsigned char* base, double* aside) {
+                    unsigned char* base, double* aside, std::vector<double>& own, std::vector<double>& of_base,
+                    Watch* watch) {
         engine_->attach(base);
         for (std::size_t first = 0, end = 0; first < rows.count; first = end) {
-            if (births[first]) begin_as(slots_.state(slots[first]), base, Done(engine_->tally()));
+            if (births[first]) begin_as(slots_.state(slots[first]), base, Done(engine_->tally()), counts_in(base));
             for (end = first + 1; end < rows.count && !births[end];) ++end;
-            engine_->learn(part(rows, first, end - first), from(lessons, first), aside);
+            Lessons some = from(lessons, first);
+            if (counted_ > 0) {
+                weigh(lessons, slots, base, first, end, own, of_base);
+                some.weights = of_base.data() + first;
+            }
+            engine_->learn(part(rows, first, end - first), some, aside, nullptr, watch);
+        }
+    }
+    // Weights of balanced classes, for the models of some rows and for the base if there is one.
+    void weigh(const Lessons& lessons, const std::size_t* slots, unsigned char* base, std::size_t first,
+               std::size_t end, std::vector<double>& own, std::vector<double>& of_base) const {
+        for (std::size_t r = first; r < end; ++r) {
+            const double weight = lessons.weights ? lessons.weights[r] : 1.0;
+            if (base) of_base[r] = balanced(base, lessons.labels[r], weight);
+            own[r] = balanced(slots_.state(slots[r]), lessons.labels[r], weight);
         }
     }
 
@@ -1061,6 +1150,7 @@ class PyFleet : public PyLearner {
 
     const Table& table_;
     std::string learner_;
+    std::size_t counted_ = 0;  // classes, if they are balanced
     std::size_t state_bytes_ = 0;
     Slots slots_;
     std::vector<Block> slabs_, blocks_;
@@ -1254,8 +1344,8 @@ NB_MODULE(_core, m) {
         .def("load", &PyLearner::load, "state"_a);
 
     nb::class_<PyFleet>(m, "Fleet")
-        .def(nb::init<const std::string&, bool, const std::string&, const Settings&>(), "learner"_a, "doubles"_a,
-             "level"_a, "settings"_a)
+        .def(nb::init<const std::string&, bool, const std::string&, const Settings&, bool>(), "learner"_a, "doubles"_a,
+             "level"_a, "settings"_a, "balanced"_a)
         .def_prop_ro("nbytes", &PyFleet::nbytes)
         .def_prop_ro("fault", &PyFleet::fault)
         .def_prop_ro("learned", &PyFleet::learned)
@@ -1275,7 +1365,8 @@ NB_MODULE(_core, m) {
         .def("score_sparse", &PyFleet::score_sparse, "slots"_a, "values"_a, "columns"_a, "starts"_a, "scores"_a,
              "threads"_a)
         .def("save", &PyFleet::save_slot, "slot"_a)
-        .def("load", &PyFleet::load_slot, "slot"_a, "state"_a)
+        .def("load", &PyFleet::load_slot, "slot"_a, "state"_a, "counts"_a)
+        .def("counts", &PyFleet::counts, "slot"_a)
         .def("read", &PyFleet::read, "slots"_a, "states"_a)
         .def("write", &PyFleet::write, "slots"_a, "states"_a)
         .def("tallies", &PyFleet::tallies, "slots"_a, "out"_a);

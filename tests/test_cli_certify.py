@@ -60,7 +60,7 @@ def test_certify_the_folder_of_a_run_and_a_river_model(rows, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("learner", "seen"),
     [
-        ("pocket", "regret against the linear part"),
+        ("pocket", "regret against linear"),
         ("momds", "Least loss of any competitor, by its norm"),
         ("multiclassmomds", "Least loss of any competitor, by its norm"),
         ("momdh", "bound: full buffer"),

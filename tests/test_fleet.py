@@ -1,7 +1,9 @@
 """A fleet is many separate models: the same bits, whatever the blocks, threads, evictions, crashes."""
 
 import copy
+import csv
 import errno
+import io
 import json
 import os
 import pickle
@@ -9,22 +11,34 @@ import shutil
 import signal
 import sqlite3
 import threading
+import time
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, PocketRegressor, Raker
+from pocketkernel import (
+    MOMDH,
+    MOMDS,
+    LKMBooks,
+    MulticlassMOMDS,
+    PocketClassifier,
+    PocketRegressor,
+    Raker,
+    SharedMOMDH,
+)
 from pocketkernel.cli import main
 from pocketkernel.fleet import Fleet, FleetStoreError, FolderStore, _log
 
 LEARNERS = [
     MOMDS(budget=12, random_state=0),
     MOMDH(budget=12, random_state=0),
+    SharedMOMDH(budget=12, random_state=0),
     LKMBooks(budget=12, horizon=500, random_state=0),
     Raker(memory="8KiB", random_state=0),
     MulticlassMOMDS(budget=12, random_state=0),
@@ -141,8 +155,47 @@ def test_weights_of_classes(learner, tmp_path):
             expected = alone.predict_then_learn(X[mine], y[mine], [0, 1], sample_weight[mine])
             assert np.array_equal(scores[mine], expected)
             assert again[key].to_bytes() == alone.to_bytes()
-    with pytest.raises(ValueError, match="class_weight='balanced' needs counts"):
-        fleet_of(clone(learner).set_params(class_weight="balanced"))
+
+
+@pytest.mark.parametrize("base", [None, "shared"])
+@pytest.mark.parametrize("learner", LEARNERS[:-1], ids=lambda one: type(one).__name__)
+def test_balanced_classes(learner, base, tmp_path):
+    """Every model weighs by its own rows; one that began as a copy of the base, by those of the base before them."""
+    keys, X, y = keyed()
+    y &= X[:, 1] > 0.3
+    sample_weight = np.random.default_rng(5).uniform(-1, 3, len(y)).clip(0)  # some rows are not learned
+    weighed = clone(learner).set_params(class_weight="balanced")
+    store = FolderStore(tmp_path / "fleet", sync_every=50, snapshot_bytes=20_000)
+    scores = []
+    with fleet_of(weighed, store=store, base=base, max_keys=6, n_jobs=2) as fleet:
+        for some in (slice(0, 210), slice(210, 600)):
+            scores.append(fleet.predict_then_learn(keys[some], X[some], y[some], sample_weight[some]))
+    scores = np.concatenate(scores)
+    with Fleet.load(tmp_path / "fleet") as again:
+        for key in set(keys.tolist()):
+            alone, mine = clone(weighed), keys == key
+            first = np.flatnonzero(mine)[0]
+            if base == "shared" and first > 0:
+                alone.partial_fit(X[:first], y[:first], [0, 1], sample_weight[:first])
+            assert np.array_equal(scores[mine], alone.predict_then_learn(X[mine], y[mine], [0, 1], sample_weight[mine]))
+            assert again[key].to_bytes() == alone.to_bytes()
+        model = again[1]
+        again[1234] = model
+        assert again[1234].to_bytes() == model.to_bytes()
+    plain = fleet_of(learner)
+    plain.partial_fit(keys, X, y, sample_weight)
+    assert not np.array_equal(plain.decision_function([1], X[:1]), model.decision_function(X[:1]))
+
+
+def test_a_balanced_base_keeps_its_counts(tmp_path):
+    keys, X, y = keyed()
+    weighed = clone(POCKET).set_params(class_weight="balanced")
+    base = clone(weighed).partial_fit(X, y, classes=[0, 1])
+    fleet_of(weighed, base=base, store=tmp_path / "fleet").close()
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        fleet.partial_fit(keys[:1], X[:1], y[:1])
+        base.partial_fit(X[:1], y[:1])
+        assert fleet[int(keys[0])].to_bytes() == base.to_bytes()
 
 
 @pytest.mark.parametrize(
@@ -267,6 +320,8 @@ def test_frames_need_their_names():
     assert fleet["1.0"].feature_names_in_.tolist() == ["a", "b", "c"]
     with pytest.raises(ValueError, match="feature names"):
         fleet.partial_fit(["a"] * 3, X.rename(columns={"a": "z"}), [0, 1, 1])
+    with pytest.raises(ValueError, match="built differently"):
+        fleet["a"] = clone(POCKET).partial_fit(X[["c", "b", "a"]], [0, 1, 1])
 
 
 def test_models_come_and_go():
@@ -288,6 +343,8 @@ def test_models_come_and_go():
             del fleet[bad]
     with pytest.raises(ValueError, match="built differently"):
         fleet[1] = PocketClassifier(memory="8KiB").fit(X, y)
+    with pytest.raises(ValueError, match="built differently"):
+        fleet[1] = clone(POCKET).partial_fit(X, np.where(y, "yes", "no"))
     with pytest.raises(TypeError, match="not a learner"):
         fleet[1] = "model"
     assert 1 not in fleet
@@ -305,6 +362,7 @@ def test_bytes_are_what_is_promised():
     ("given", "message"),
     [
         ({"classes": None}, "classes is missing"),
+        ({"learner": PocketClassifier(n_classes=3)}, "n_classes=3 differs from the 2 labels in classes"),
         ({"max_keys": 0}, "max_keys=0 is too small"),
         ({"base": "other"}, "neither None"),
         ({"learner": "PocketClassifier"}, "not a learner"),
@@ -371,8 +429,10 @@ def test_a_store_continues(snapshot_bytes, tmp_path):
 def test_one_process_at_a_time(tmp_path):
     with fleet_of(store=tmp_path / "fleet"), pytest.raises(ValueError, match="in use by another run"):
         fleet_of(store=tmp_path / "fleet")
-    with pytest.raises(FleetStoreError, match=r"another configuration \(different: .*parameters"):
+    with pytest.raises(FleetStoreError, match=r"another configuration \(different: memory\)"):
         fleet_of(PocketClassifier(memory="8KiB", random_state=0), store=tmp_path / "fleet")
+    with pytest.raises(FleetStoreError, match=r"\(different: base, max_keys\)"):
+        fleet_of(store=tmp_path / "fleet", base="shared", max_keys=9)
     with pytest.raises(FleetStoreError, match="has no fleet"):
         Fleet.load(tmp_path)
     fleet_of(store=tmp_path / "fleet").close()
@@ -407,6 +467,42 @@ def killed_at(operation, folder, stream):
             fed(fleet, stream, 20, fleet.clock)
     finally:
         os._exit(0)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="it has no such alarm")
+@pytest.mark.parametrize(
+    "learner", [PocketClassifier(memory="32MiB", random_state=0), MOMDS(memory="4MiB", random_state=0)]
+)
+def test_ctrl_c_between_rows_of_large_models(learner, capsys):
+    """A slice of many rows would take seconds; the rows that count as learned, and no others, are learned."""
+    rng = np.random.default_rng(0)
+    rows = 3000 if isinstance(learner, MOMDS) else 300
+    X, y = rng.normal(size=(40 * rows, 3)), rng.integers(0, 2, 40 * rows)
+    keys = np.zeros(len(y), dtype=np.int64)
+    fleet = fleet_of(learner).partial_fit(keys[:10], X[:10], y[:10])
+    rung = []
+
+    def ring(*_):
+        rung.append(time.perf_counter())
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(KeyboardInterrupt):
+            fleet.partial_fit(keys, X, y)
+        late = time.perf_counter() - rung[0]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    learned = fleet.clock - 10
+    with capsys.disabled():
+        print(f"\n{type(learner).__name__}: {learned} rows were learned, left {1000 * late:.0f} ms after the signal")
+    assert 0 < learned < len(y)
+    assert fleet[0].diagnostics_.rounds == learned + 10
+    other = fleet_of(learner).partial_fit(keys[:10], X[:10], y[:10])
+    other.partial_fit(keys[:learned], X[:learned], y[:learned])
+    assert same(fleet, other)
 
 
 @pytest.mark.parametrize("offset", [None, 7])
@@ -536,6 +632,48 @@ def test_a_damaged_snapshot_or_archive(tmp_path):
         Fleet.load(tmp_path / "fleet")
 
 
+def test_a_damaged_model_in_the_archive(tmp_path):
+    stream = keyed(200)
+    with fleet_of(store=tmp_path / "fleet", max_keys=4) as fleet:
+        fed(fleet, stream)
+        fleet.snapshot()
+    with sqlite3.connect(tmp_path / "fleet" / "archive.sqlite", isolation_level=None) as base:
+        for (state,) in base.execute("SELECT state FROM models").fetchall():
+            wrong = bytes([state[len(state) // 2] ^ 1])
+            bad = state[: len(state) // 2] + wrong + state[len(state) // 2 + 1 :]
+            base.execute("UPDATE models SET state = ? WHERE state = ?", (bad, state))
+    base.close()
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        gone = next(key for key in np.unique(stream[0]).tolist() if key not in list(fleet))
+        with pytest.raises(FleetStoreError, match=r"archive.sqlite cannot be read: the checksum of a model"):
+            fleet.decision_function([gone], np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize(
+    "name", ["log-1", "snapshot", "fleet.pk", "archive.sqlite", "archive.sqlite-wal", "pipeline.pk"]
+)
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="there are no such links here")
+def test_a_file_of_a_fleet_that_leads_elsewhere(table, tmp_path, capsys, name):
+    """A folder from someone else cannot have a file elsewhere changed."""
+    folder, precious = tmp_path / "fleet", tmp_path / "precious"
+    given = ("fleet", "run", table, "--key", "user", "--label", "y", "--out", folder, "--max-keys", 4)
+    assert command(*given, "--rows", 300) == 0
+    with Fleet.load(folder) as fleet:
+        fleet.snapshot()
+    place = folder / name
+    data = place.read_bytes() if place.exists() and name != "log-1" else b"precious, without any record"
+    precious.write_bytes(data)
+    place.unlink(missing_ok=True)
+    place.symlink_to(precious)
+    command(*given)
+    command("fleet", "predict", folder, table)
+    command("fleet", "inspect", folder)
+    if name == "snapshot":
+        with Fleet.load(folder) as fleet:
+            fleet.snapshot()
+    assert precious.read_bytes() == data
+
+
 def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
     stream = keyed(300)
     with fleet_of(store=FolderStore(tmp_path / "fleet", sync_every=100)) as fleet:
@@ -598,6 +736,80 @@ def test_fleet_run(table, tmp_path, capsys, more):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "key,label,score"
     assert len(lines) == 901
+
+
+def test_formulas(tmp_path, capsys):
+    lines = [f"{key},{n % 5},{label}" for n in range(40) for key, label in (("=1+1", "+cmd"), ("7", "-1"), ("é", "@a"))]
+    (tmp_path / "f.csv").write_text("user,a,y\n" + "\n".join(lines) + "\n")
+    given = ("--key", "user", "--label", "y", "--memory", "16KiB", "--out", tmp_path / "f")
+    assert command("fleet", "run", tmp_path / "f.csv", *given) == 0
+    capsys.readouterr()
+    found = []
+    for more in ((), ("--escape-formulas",)):
+        assert command("fleet", "predict", tmp_path / "f", tmp_path / "f.csv", *more) == 0
+        rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))[1:]
+        found.append([{row[0] for row in rows}, {row[1] for row in rows}])
+    assert found[0] == [{"=1+1", "7", "é"}, {"+cmd", "-1", "@a"}]
+    assert found[1] == [{"'=1+1", "7", "é"}, {"'+cmd", "-1", "'@a"}]
+
+
+def test_fleet_run_of_numbers(table, tmp_path, capsys):
+    rows = pd.read_csv(table)
+    rows["y"] = 3 * rows["a"] + rows["b"] ** 2
+    rows.to_csv(table, index=False)
+    given = ("fleet", "run", table, "--key", "user", "--label", "y", "--max-keys", 9, "--memory", "8KiB")
+    assert command(*given, "--out", tmp_path / "fleet", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["evictions"] > 0
+    fleet = Fleet(PocketRegressor(memory="8KiB", random_state=0), features=3)
+    errors = fleet.predict_then_learn(rows["user"], rows[["a", "b", "c"]].to_numpy(), rows["y"]) - rows["y"]
+    assert found["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)))
+    worst = found["slowest"][0]
+    assert worst["rmse"] == pytest.approx(np.sqrt(np.mean(errors[rows["user"] == worst["key"]] ** 2)))
+    assert sum(number for _, _, number in found["histogram"]) >= len(found["slowest"])
+    page = (tmp_path / "fleet" / "report.html").read_text()
+    assert "Root mean square error by the age of a key" in page
+    assert "9 keys in memory after" in page and "900 rows" in page
+    assert "mistakes" not in page.lower()
+
+
+def test_fleet_run_skips_rows_without_a_key(table, tmp_path, capsys):
+    lines = table.read_text().splitlines()
+    lines[5] = "1.0,2.0,3.0,,yes"
+    lines[9] = "torn"
+    table.write_text("\n".join(lines) + "\n")
+    given = ("fleet", "run", table, "--key", "user", "--label", "y", "--block", 100)
+    assert command(*given, "--out", tmp_path / "whole", "--json") == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert (found["rows"], found["skipped"]) == (898, 2)
+    assert "skipped: 2" in captured.err
+    for rows in (300, 900):  # resumed exactly, although the file has more rows
+        assert command(*given, "--out", tmp_path / "parts", "--rows", rows, "--json") == 0
+    with Fleet.load(tmp_path / "whole") as one, Fleet.load(tmp_path / "parts") as other:
+        assert "" not in one
+        assert same(one, other)
+    capsys.readouterr()
+    assert command("fleet", "predict", tmp_path / "whole", table) == 1
+    assert "line 10" in capsys.readouterr().err
+    assert command("fleet", "predict", tmp_path / "whole", table, "--on-error", "skip") == 0
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 1 + 899
+    assert "have no answer: 1" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [([7, 8, 7], ["7", "8"]), ([b"a", "ü".encode(), b"a"], ["a", "ü"]), ([b"a", b"\xff", b"a"], ["a", "0xff"])],
+    ids=["int", "bytes", "not UTF-8"],
+)
+def test_fleet_run_reads_keys_of_parquet_as_text(keys, expected, tmp_path):
+    rows = {"key": keys * 50, "x": np.random.default_rng(0).normal(size=150), "y": [0, 1, 1] * 50}
+    pq.write_table(pa.table(rows), tmp_path / "events.parquet")
+    given = (tmp_path / "events.parquet", "--key", "key", "--label", "y", "--out", tmp_path / "fleet")
+    assert command("fleet", "run", *given, "--json") == 0
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        assert list(fleet) == expected
 
 
 def test_fleet_run_refuses(table, tmp_path, capsys):

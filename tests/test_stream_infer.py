@@ -279,6 +279,19 @@ def test_an_array_is_read_in_pieces_and_its_end_is_told(monkeypatch):
         gather(inferred(cut, format="jsonl", on_error="raise").blocks())
 
 
+@pytest.mark.parametrize("more", ["x", '\n\n[{"age": 1}]', '{"age": 1}', "]"])
+def test_what_follows_an_array_is_told(monkeypatch, more):
+    text = json.dumps(ROWS, indent=1) + "\n" * 200
+    monkeypatch.setattr("pocketkernel.stream.files.CHUNK", 100)
+    assert len(gather(inferred(text, format="jsonl", on_error="raise").blocks())) == 40
+    stream = inferred(text + more, format="jsonl")
+    assert len(gather(stream.blocks())) == 40
+    line = (text + more[: len(more) - len(more.lstrip())]).count("\n") + 1
+    assert [report.line for report in stream.skipped.reports] == [line]
+    with pytest.raises(StreamError, match=f"line {line}: expected the end of the file after ]"):
+        gather(inferred(text + more, format="jsonl", on_error="raise").blocks())
+
+
 def test_parquet_types(tmp_path):
     times = np.array(["2024-01-31T06:00", "1970-01-02T00:00"] * 20, "datetime64[ms]")
     table = pa.table(

@@ -5,13 +5,14 @@
 //   D_j    the distance of row j, exact in 32 bits: sum_k v_k |q_k - q_jk|; or, if that finds better neighbours,
 //          sum_k h_k^2, where h_k is v_k |q_k - q_jk| / 128, rounded, at most 127
 //   x_mr   1 if the label of neighbour m is r; of two classes 1 or -1. Neighbours are the 3 nearest of the last 64th
-//          (at most 256 rows: drift does not wait for a large ring), of the last 8th, and of all rows (at least 16, in
-//          whole pages): small windows follow drift, all of it serves a stream at rest
+//          (at most 256 rows: drift does not wait for a large ring), of the last 8th, and of all rows (at least 16, up
+//          to the end of a page): small windows follow drift, all of it serves a stream at rest
 //   s_r    sum_m a_m x_mr, with the same weights for all classes
 //   a_m    a_m - c G_m / (2 sqrt(q_m)),  q_m = 1 + sum of c G_m^2,  G_m = sum_r g_r x_mr        (AdaGrad)
 //
 // Rows sit in pages of 16, column by column, with their labels behind. One pass goes from the newest page to the
-// oldest. Pages are counted from the end of a block that others use too, so that a ring which grows keeps its rows.
+// oldest, of which some rows may be in the newest page. Pages are counted from the end of a block that others use too,
+// so that a ring which grows keeps its rows.
 #pragma once
 
 #include "arena.hpp"
@@ -61,13 +62,14 @@ class LabelRing {
     // Without its rows. What it has learned about neighbours stays.
     void forget() { state_->filled = state_->next = 0; }
 
-    // New room is filled first; if there is less of it, the rows there are lost.
+    // New room is filled first; if there is less of it, the oldest rows are lost. The others move into the order in
+    // which they came, since windows are counted back from the last one.
     void resize(std::size_t pages) {
-        const std::uint64_t before = state_->pages * page, now = pages * page;
-        if (now > before && state_->filled == before) state_->next = before;
-        if (state_->next >= now) state_->next = 0;
+        const std::uint64_t now = pages * page, lost = state_->filled - smaller(state_->filled, now);
+        if (state_->filled > 0) rotate(static_cast<std::size_t>((state_->next + lost) % state_->filled));
         state_->pages = pages;
-        state_->filled = smaller(state_->filled, now);
+        state_->filled -= lost;
+        state_->next = state_->filled < now ? state_->filled : 0;
     }
 
     std::size_t pages() const { return static_cast<std::size_t>(state_->pages); }
@@ -183,6 +185,28 @@ class LabelRing {
         return label_bytes(functions_) == 1 ? bytes[0] : bytes[0] | bytes[1] << 8;
     }
 
+    // Row n becomes the first; those before it follow the last one.
+    void rotate(std::size_t n) {
+        if (n == 0) return;
+        reverse(0, n);
+        reverse(n, rows());
+        reverse(0, rows());
+    }
+    void reverse(std::size_t begin, std::size_t end) {
+        for (; begin + 1 < end; ++begin) {
+            --end;
+            swap_bytes(page_at(begin / page) + begin % page, page_at(end / page) + end % page, columns_, page);
+            swap_bytes(labels_at(begin), labels_at(end), label_bytes(functions_), 1);
+        }
+    }
+    static void swap_bytes(unsigned char* a, unsigned char* b, std::size_t count, std::size_t stride) {
+        for (std::size_t n = 0; n < count * stride; n += stride) {
+            const unsigned char kept = a[n];
+            a[n] = b[n];
+            b[n] = kept;
+        }
+    }
+
     // The nearest rows so far, in order; of equally distant ones those found first.
     struct List {
         std::uint32_t distance[nearest];
@@ -215,19 +239,26 @@ class LabelRing {
         const std::size_t place = static_cast<std::size_t>(state_->next);
         const std::size_t newest = place > 0 ? (place - 1) / page : last - 1;
         const auto at = [&](std::size_t n) { return newest >= n ? newest - n : newest + last - n; };
+        // Behind the newest rows of their page are the oldest ones of all: a second visit, at the end, is theirs.
+        const std::size_t fresh = place > 0 ? (place - 1) % page + 1 : page;
+        const std::size_t visits = last + (newest * page + fresh < smaller(there, (newest + 1) * page));
         List list;
         Found found;
         std::size_t window = 0;
-        for (std::size_t n = 0; n < last && window < wanted; n += at_once) {
+        for (std::size_t n = 0; n < visits && window < wanted; n += at_once) {
             const unsigned char* pages[at_once];
-            for (std::size_t i = 0; i < at_once; ++i) pages[i] = page_at(at(smaller(n + i, last - 1)));
+            for (std::size_t i = 0; i < at_once; ++i) pages[i] = page_at(at(smaller(n + i, visits - 1)));
             std::uint32_t away[at_once * page];
             const bool some = distances(pages, q, squared, list.limit(), away);
-            for (std::size_t i = 0; i < at_once && n + i < last; ++i) {
-                const std::size_t first = at(n + i) * page;
-                for (std::size_t l = 0; some && l < page && first + l < there; ++l)
-                    if (away[i * page + l] < list.limit()) list.insert(away[i * page + l], label_of(first + l));
-                while (window + 1 < windows && (n + i + 1) * page >= limits[window])
+            for (std::size_t i = 0; i < at_once && n + i < visits; ++i) {
+                const std::size_t first = at(n + i) * page, end = n + i == 0 ? fresh : smaller(page, there - first);
+                std::uint32_t limit = list.limit();
+                for (std::size_t l = n + i == last ? fresh : 0; some && l < end; ++l) {
+                    if (away[i * page + l] >= limit) continue;
+                    list.insert(away[i * page + l], label_of(first + l));
+                    limit = list.limit();
+                }
+                while (window + 1 < windows && fresh + (n + i) * page >= limits[window])
                     list.copy(found.label + nearest * window++);
             }
         }
@@ -237,8 +268,8 @@ class LabelRing {
 
     // Distances of the rows of some pages. False if none is below the limit: they only grow from column to column, so
     // many pages turn out to be too far before all columns are added up.
-    bool distances(const unsigned char* const* pages, const std::uint8_t* q, bool squared, std::uint32_t limit,
-                   std::uint32_t* out) const {
+    POCKETKERNEL_INLINE bool distances(const unsigned char* const* pages, const std::uint8_t* q, bool squared,
+                                       std::uint32_t limit, std::uint32_t* out) const {
         constexpr std::size_t between_tests = 8;
         Distances sums;
         for (std::size_t k = 0; k < columns_;) {
@@ -285,7 +316,7 @@ class LabelRing {
             Shorts even{}, odd{};
             for (std::size_t n = k; n < k + N; ++n) {
                 const auto gaps = reinterpret_cast<Shorts>(gaps_of(pages, n, q));
-                const Shorts weight = Shorts{} + weights[n];
+                const Shorts weight = weight_of(weights[n]);
                 const Shorts one = weighed(gaps & std::uint16_t(255), weight), other = weighed(gaps >> 8, weight);
                 even += one * one;
                 odd += other * other;
@@ -296,13 +327,19 @@ class LabelRing {
             const auto least_of = [](Words a, Words b) POCKETKERNEL_FLAT { return a < b ? a : b; };
             const auto below =
                 reinterpret_cast<Longs>(least_of(least_of(sums[0], sums[1]), least_of(sums[2], sums[3])) < limit);
+#if defined(__AVX2__)
+            typedef long long Test __attribute__((vector_size(32)));
+            return __builtin_ia32_ptestz256(reinterpret_cast<Test>(below), reinterpret_cast<Test>(below)) == 0;
+#else
             std::uint64_t any = 0;
             for (std::size_t n = 0; n < sizeof below / sizeof any; ++n) any |= below[n];
             return any != 0;
+#endif
         }
         // Which row a part of a word has depends on the byte order.
         void copy(std::uint32_t* out) const {
-            for (std::size_t l = 0; l < at_once * page; ++l) out[l] = sums[big_endian ? 3 - l % 4 : l % 4][l / 4];
+            const Words all[4] = {sums[0], sums[1], sums[2], sums[3]};  // so that sums can stay in registers
+            for (std::size_t l = 0; l < at_once * page; ++l) out[l] = all[big_endian ? 3 - l % 4 : l % 4][l / 4];
         }
 
       private:
@@ -311,9 +348,31 @@ class LabelRing {
             const Bytes rows = load(pages, k * page), same = Bytes{} + q[k];
             return (rows > same ? rows : same) - (rows < same ? rows : same);
         }
+        typedef std::int16_t Signed __attribute__((vector_size(POCKETKERNEL_REGISTER_BYTES)));
+
+        // h, of gaps of at most 255. AVX2 has one instruction for (gaps * weight + 2^14) >> 15, and takes 256 times the
+        // weight; the smaller of two signed numbers is one instruction everywhere, of unsigned ones it is three.
+#if defined(__AVX2__)
+        static POCKETKERNEL_INLINE Shorts weight_of(std::uint8_t weight) {
+            return reinterpret_cast<Shorts>(Bytes{} + weight) & std::uint16_t(0xff00);
+        }
         static POCKETKERNEL_INLINE Shorts weighed(Shorts gaps, Shorts weight) {
-            const Shorts h = (gaps * weight + std::uint16_t(64)) >> 7, most = Shorts{} + std::uint16_t(127);
-            return h < most ? h : most;
+            return at_most_127(
+                __builtin_ia32_pmulhrsw256(reinterpret_cast<Signed>(gaps), reinterpret_cast<Signed>(weight)));
+        }
+#else
+        static POCKETKERNEL_INLINE Shorts weight_of(std::uint8_t weight) { return Shorts{} + weight; }
+        static POCKETKERNEL_INLINE Shorts weighed(Shorts gaps, Shorts weight) {
+            return at_most_127(reinterpret_cast<Signed>((gaps * weight + std::uint16_t(64)) >> 7));
+        }
+#endif
+        static POCKETKERNEL_INLINE Shorts at_most_127(Signed h) {
+            const Signed most = Signed{} + std::int16_t(127);
+#if defined(__AVX2__) && !defined(__clang__)
+            return reinterpret_cast<Shorts>(__builtin_ia32_pminsw256(h, most));
+#else
+            return reinterpret_cast<Shorts>(h < most ? h : most);
+#endif
         }
         POCKETKERNEL_INLINE void add(Shorts even, Shorts odd) {
             sums[0] += reinterpret_cast<Words>(even) & 0xffffu;

@@ -19,29 +19,33 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
             raise ValueError("this is not a regular file")
         if about.st_size > most:
             raise ValueError(f"it has {about.st_size} bytes, more than {most}")
-        return file.read(most)
+        return file.read(about.st_size)
 
 
 def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a named pipe would wait for its writer
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace the contents of the file atomically; if anything fails, the file is unchanged."""
-    with replacing(path) as file:
+def write_atomically(path: str | os.PathLike[str], data: bytes, *, follow: bool = True) -> None:
+    """Replace the contents of the file atomically; if anything fails, the file is unchanged. `follow`: `replacing`."""
+    with replacing(path, follow=follow) as file:
         file.write(data)
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[BinaryIO]:
     """A file to write to that replaces another when it is complete; if anything fails, the other is unchanged.
 
     If only the last step fails, which makes the file outlast a loss of power, the file is there and OSError is raised.
+    Without `follow`, a symbolic link is replaced itself: for files that the caller did not name, since a folder from
+    someone else may contain a link to any file.
     """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
+    path = Path(path)
+    target = Path(os.path.realpath(path)) if follow else Path(os.path.realpath(path.parent), path.name)
+    link = target.is_symlink()  # only without `follow`
+    if not link and target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
-    if target.exists() and not target.is_file():
+    if not link and target.exists() and not target.is_file():
         raise OSError(errno.EINVAL, "this is not a regular file, and would be replaced by one", os.fspath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "the folder to save into does not exist", str(target.parent))
@@ -51,7 +55,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
+        if not link and target.exists():
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
         _settle(target.parent)

@@ -48,17 +48,15 @@ void finds_the_nearest(bool squared) {
         }
         if (t % 97 == 0 || t < 40) {
             const auto found = ring.of.find(all[t]);
-            // Places of the ring from the newest page to the oldest.
-            const std::size_t there = smaller(t, capacity), last = (there + 15) / 16;
+            // Rows from the newest page to the oldest, each window up to the end of a page.
             for (std::size_t window = 0; window < 3; ++window) {
-                const std::size_t limit = window == 0 ? 2 : window == 1 ? 9 : last;  // whole pages of 17 and 140 rows
+                const std::size_t least = window == 0 ? 17 : window == 1 ? 140 : capacity;
                 std::uint32_t best[3] = {~0u, ~0u, ~0u};
                 std::int32_t label[3] = {-1, -1, -1};
-                for (std::size_t n = 0; n < smaller(limit, last); ++n) {
-                    const std::size_t page = ((t - 1) % capacity / 16 + last - n) % last;
-                    for (std::size_t place = page * 16; place < smaller(page * 16 + 16, there); ++place) {
-                        std::size_t row = (t - 1) / capacity * capacity + place;  // the last one stored there
-                        if (row >= t) row -= capacity;
+                const std::size_t oldest = t > capacity ? t - capacity : 0;
+                std::size_t seen = 0;
+                for (std::size_t page = (t + 15) / 16; page-- > oldest / 16 && seen < least;) {
+                    for (std::size_t row = larger(16 * page, oldest); row < smaller(16 * page + 16, t); ++row, ++seen) {
                         std::uint32_t away = 0;
                         for (std::size_t k = 0; k < d; ++k) {
                             const unsigned gap = weights[k] * static_cast<unsigned>(std::abs(all[row][k] - all[t][k]));
@@ -129,10 +127,10 @@ void changes_its_size(std::size_t of_classes) {
     const auto row = [](std::size_t n, std::uint8_t* q) {
         for (std::size_t k = 0; k < d; ++k) q[k] = static_cast<std::uint8_t>(n);
     };
-    const auto nearest = [&](std::size_t n) {
+    const auto nearest = [&](std::size_t n, std::size_t window = 2) {
         std::uint8_t q[d];
         row(n, q);
-        return ring.of.find(q).first(2);
+        return ring.of.find(q).first(window);
     };
     std::uint8_t q[d];
     for (std::size_t n = 0; n < 40; ++n) {
@@ -145,6 +143,7 @@ void changes_its_size(std::size_t of_classes) {
     CHECK_EQUAL(ring.of.rows(), 32u);
     ring.of.resize(4);
     CHECK_EQUAL(ring.of.rows(), 32u);
+    CHECK_EQUAL(nearest(8, 0), label(24));  // the first window still has the last 16 rows
     for (std::size_t n = 40; n < 72; ++n) {
         row(n, q);
         ring.of.store(q, of_classes > 256 ? 200 + n : n % of_classes);
@@ -154,8 +153,8 @@ void changes_its_size(std::size_t of_classes) {
     CHECK(ring.of.valid(4));
     ring.of.resize(3);
     CHECK_EQUAL(ring.of.rows(), 48u);
-    for (std::size_t n = 8; n < 56; ++n) CHECK_EQUAL(nearest(n), label(n));
-    CHECK_EQUAL(nearest(60), label(55));
+    for (std::size_t n = 24; n < 72; ++n) CHECK_EQUAL(nearest(n), label(n));
+    CHECK_EQUAL(nearest(10), label(24));
     CHECK(ring.of.valid(3));
     ring.of.resize(0);
     CHECK_EQUAL(nearest(10), -1);

@@ -153,7 +153,7 @@ class PocketClassifier:
         return np.stack([np.cos(angles), np.sin(angles), np.cos(2 * angles), np.sin(2 * angles)], axis=1)
 
     def neighbours(self, z, squared):
-        """Labels of the three nearest rows in three windows of whole pages, the newest page first; -1 for none."""
+        """Labels of the three nearest rows in three windows, the newest page first; -1 for none."""
         self.q = 128 + np.clip(np.floor(16 * z + 0.5), -127, 127).astype(int)
         capacity, there, found = len(self.row_labels), self.filled, []
         pages = -(-there // 16)
@@ -161,8 +161,12 @@ class PocketClassifier:
         order = [
             np.arange(p * 16, min(p * 16 + 16, there)) for p in ((newest - n) % max(pages, 1) for n in range(pages))
         ]
-        for rows in (max(min(capacity // 64, 256), 16), max(capacity // 8, 16), capacity):
-            places = np.concatenate([np.zeros(0, int), *order[: -(-rows // 16)]])
+        if order:  # rows behind the newest ones in their page are the oldest
+            fresh = (self.next - 1) % 16 + 1
+            order = [order[0][:fresh], *order[1:], order[0][fresh:]]
+        for rows in (max(min(capacity // 64, 256), 16), max(capacity // 8, 16), 2 * capacity):
+            sizes = np.cumsum([len(page) for page in order])
+            places = np.concatenate([np.zeros(0, int), *order[: 1 + np.searchsorted(sizes, rows)]])
             gaps = np.abs(self.ring_row[places] - self.q) * self.column_weights
             away = np.sum(np.minimum((gaps + 64) // 128, 127) ** 2 if squared else gaps, axis=1)
             nearest = self.row_labels[places[np.argsort(away, kind="stable")[:3]]]
@@ -364,16 +368,14 @@ class PocketClassifier:
         self.resize_ring()
 
     def resize_ring(self):
-        """New room is filled first; of less room, the rows behind are lost."""
-        before, now = len(self.row_labels), self.block.ring_bytes // self.block.page * 16
-        if now > before and self.filled == before:
-            self.next = before
-        if self.next >= now:
-            self.next = 0
-        self.filled = min(self.filled, now)
-        more = max(now - before, 0)
-        self.ring_row = np.concatenate([self.ring_row[:now], np.zeros((more, self.d), int)])
-        self.row_labels = np.concatenate([self.row_labels[:now], np.zeros(more, int)])
+        """New room is filled first; of less room, the oldest rows are lost. The others are put in order."""
+        now = self.block.ring_bytes // self.block.page * 16
+        kept = np.roll(np.arange(self.filled), -self.next)[max(self.filled - now, 0) :]
+        empty = now - len(kept)
+        self.ring_row = np.concatenate([self.ring_row[kept], np.zeros((empty, self.d), int)])
+        self.row_labels = np.concatenate([self.row_labels[kept], np.zeros(empty, int)])
+        self.filled = len(kept)
+        self.next = self.filled if empty else 0
 
     # ---- lessons ----------------------------------------------------------------------------------------------------
 

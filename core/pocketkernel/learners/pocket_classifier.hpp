@@ -776,8 +776,10 @@ class PocketClassifier : public Learner<T> {
     }
     double fern_bytes() const { return static_cast<double>(Ferns<T>::bytes(R_)); }
     unsigned char* ferns_at() const { return pool_.end(); }
-    std::size_t pages_left() const {
-        return ring_bytes() / LabelRing<T>::page_bytes(config_.features, config_.classes);
+    std::size_t pages_left() const { return pages_beside(waves_bytes() + ferns_bytes()); }
+    // Of the ring, if others have so many bytes of the block.
+    std::size_t pages_beside(std::size_t bytes) const {
+        return (block_bytes() - bytes) / LabelRing<T>::page_bytes(config_.features, config_.classes);
     }
 
     double first_share_of_ring() const { return R_ == 1 ? 0.10 : 0.25; }
@@ -855,6 +857,8 @@ class PocketClassifier : public Learner<T> {
 
     void rearrange(std::size_t tiles, std::size_t ferns) {
         const auto loss_of = [&](std::size_t i) { return (2.0 * experts_[i].loss + experts_[i + 1].loss) / 3.0; };
+        // First the ring, which may have to save rows from where others grow.
+        ring_.resize(pages_beside(tiles * static_cast<std::size_t>(tile_bytes()) + ferns * Ferns<T>::bytes(R_)));
         while (pool_.tiles() > tiles) {
             // Of the owner that predicts worst, but rather of one that has several.
             std::size_t giver = 0;
@@ -877,7 +881,6 @@ class PocketClassifier : public Learner<T> {
             pool_.add(common_->rng, taker);
             ++experts_[taker].tiles;
         }
-        ring_.resize(pages_left());
         // What nobody uses is 0: words that are left there would have the byte order of the machine in a saved state.
         unsigned char* unused = ferns_at() + ferns_.size() * Ferns<T>::bytes(R_);
         std::memset(unused, 0, static_cast<std::size_t>(ring_.begin() - unused));

@@ -59,8 +59,10 @@ class Certificate:
         Name of the estimator.
     loss : str
         The loss that it minimises.
-    rounds, mistakes, removals : int
-        Counts so far; removals over all kernels.
+    rounds, mistakes : int
+        Counts so far.
+    removals : int or None
+        Removals so far, over all kernels; None for learners without a buffer of rows.
     cumulative_loss : float
         Sum of its losses.
     delta : float
@@ -73,13 +75,12 @@ class Certificate:
     Examples
     --------
     >>> told = Guarantee(None, "No theorem of the paper.")
-    >>> Certificate("Raker", "logistic", 1000, 120, 0, 310.5, 0.05, told, 256, 40)  # doctest: +ELLIPSIS
+    >>> Certificate("Raker", "logistic", 1000, 120, None, 310.5, 0.05, told, 256, 40)  # doctest: +ELLIPSIS
     Raker after 1,000 rows
       mistakes                    120
       mistake rate            12.00 % 8.61 to 16.2 %
         latest 744            10.75 % 6.14 to 17.2 %
       logistic loss             310.5
-      removals                      0
       no bound on the regret
     With probability at least 0.95 ... of the present model alone.
     No theorem of the paper.
@@ -89,7 +90,7 @@ class Certificate:
     loss: str
     rounds: int
     mistakes: int
-    removals: int
+    removals: int | None
     cumulative_loss: float
     delta: float
     guarantee: Guarantee
@@ -181,10 +182,11 @@ class Certificate:
             ("mistake rate", f"{100 * whole.rate:.2f} %", _interval(whole)),
             (f"  latest {recent.rounds:,}", f"{100 * recent.rate:.2f} %", _interval(recent)),
             (f"{self.loss} loss", f"{self.cumulative_loss:,.1f}", ""),
-            ("removals", f"{self.removals:,}", ""),
         ]
         if recent.rounds == whole.rounds:
             del lines[2]
+        if self.removals is not None:
+            lines.append(("removals", f"{self.removals:,}", ""))
         if told.experts:
             lines.append(("regret against", "", ""))
             lines += [(f"  {name}", f"{regret:,.1f}", "exact") for name, regret in told.experts]

@@ -17,7 +17,7 @@ from pocketkernel import __doc__ as summary
 from pocketkernel.cli import certify, device, fleet, inspect, learn, plan, predict, run
 from pocketkernel.cli.errors import INTERRUPTED, WRONG_DATA, UsageError, describe, finish_output, quietly
 from pocketkernel.cli.options import HARMLESS, INPUT
-from pocketkernel.cli.show import Output
+from pocketkernel.cli.show import Output, err, prose
 from pocketkernel.evaluate.ahead import READER
 from pocketkernel.stream.files import STDIN
 
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None, branches: Sequence[Branch] = ()) -> 
     message = "interrupted." if end.code == INTERRUPTED else describe(end.error) if end.error is not None else ""
     if message:
         with suppress(OSError):
-            print(f"pocketkernel: {message}", file=sys.stderr)
+            prose(err(), f"pocketkernel: {message}")
     if argv is None and any(thread.name == READER for thread in threading.enumerate()):
         _leave(end.code)
     return end.code
@@ -110,6 +110,8 @@ def _read(path: Path, is_given: bool, branches: Sequence[Branch]) -> dict[str, A
         config = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise UsageError(f"{path} is not valid TOML: too many brackets within brackets.") from None
     except FileNotFoundError:
         raise UsageError(f"{path} does not exist.") from None
     verbs = [module.__name__.rpartition(".")[2] for module in VERBS] + [branch.name for branch in branches]

@@ -3,9 +3,10 @@
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 
 import cyclopts
 
@@ -14,6 +15,7 @@ from pocketkernel._text import plain
 from pocketkernel.evaluate import RecordError, RunError
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import StreamError
+from pocketkernel.stream.labels import A_CLASS
 
 OK, WRONG_DATA, WRONG_COMMAND, INTERRUPTED = 0, 1, 2, 130
 
@@ -86,3 +88,15 @@ def describe(error: BaseException) -> str:
     ):
         text = text.replace(asked, option)
     return plain(text, kept="")
+
+
+def faults(reports: Sequence[StreamError]) -> list[str]:
+    """Lines about rows that were skipped; neighbours with the same fault share one."""
+    told = []
+    for _, same in groupby(reports, lambda one: (one.file, one.field, one.expected, one.found)):
+        first, *others = same
+        also = f"; likewise {first.unit}s {', '.join(str(one.line) for one in others)}" if others else ""
+        told.append(describe(first) + also)
+    if any(one.expected.startswith(A_CLASS) for one in reports):
+        told.append("Classes that the first rows do not have are not learned: list all classes in --classes.")
+    return told

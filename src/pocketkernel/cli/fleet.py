@@ -13,7 +13,9 @@ from rich.table import Table as Grid
 
 from pocketkernel._scores import labels_of
 from pocketkernel._text import plain
+from pocketkernel.cli.errors import describe
 from pocketkernel.cli.options import File, Learning, Reading, at_least, source_of
+from pocketkernel.cli.predict import harmless
 from pocketkernel.cli.schema import show_schema
 from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
@@ -22,7 +24,7 @@ from pocketkernel.evaluate.run import plain_label
 from pocketkernel.evaluate.task import CLASSIFICATION
 from pocketkernel.fleet import Fleet
 from pocketkernel.fleet.feed import Counts, Feed, pipeline_in
-from pocketkernel.report.fleet import FEW_ROWS, histogram, write_fleet_report
+from pocketkernel.report.fleet import ERROR, FEW_ROWS, MISTAKES, histogram, write_fleet_report
 from pocketkernel.report.page import Step
 from pocketkernel.report.tables import Column, Table
 
@@ -59,7 +61,7 @@ def run(
     files
         Files, globs, or - for standard input.
     key
-        Column with the key of each row.
+        Column with the key of each row, which is read as text. Rows without a key are skipped.
     base
         "shared": new keys begin with a copy of a model that learns the rows of all keys.
     max_keys
@@ -106,21 +108,32 @@ def run(
                 live.update(_panel(feed.fleet, counts, feed.task, speed))
         results = figures(feed.fleet, feed.counts, feed.task)
         if report:
-            _write_report(out / REPORT, feed.fleet, feed.counts, out)
+            _write_report(out / REPORT, feed.fleet, feed.counts, out, feed.task)
     finally:
         feed.close()
-    results |= {"folder": str(out), "resumed_at": resumed, "seconds": perf_counter() - began}
+    skipped = feed.stream.skipped
+    results |= {
+        "skipped": skipped.count,
+        "folder": str(out),
+        "resumed_at": resumed,
+        "seconds": perf_counter() - began,
+    }
     if json:
         print_json(results)
     else:
         _show(results)
+    if skipped.count:
+        console.print(f"Rows that could not be used and were skipped: {skipped.count:,}", markup=False)
+        console.print(f"The first: {describe(skipped.reports[0])}", markup=False)
 
 
 @fleet.command
 def predict(
     folder: Path,
     *files: File,
+    on_error: Literal["raise", "skip"] | None = None,
     block: Annotated[int, Parameter(validator=at_least(1))] = 4096,
+    escape_formulas: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Predict keyed rows with the model of each key; write one line of CSV per row with key, label and score.
 
@@ -132,26 +145,41 @@ def predict(
         Folder of the fleet.
     files
         Files, globs, or - for standard input.
+    on_error
+        Lines that cannot be read: stop with an error, which is the default, or skip and count them.
     block
         Number of rows that are scored at once.
+    escape_formulas
+        Put ' before keys and labels that a spreadsheet would treat as a formula; see `pocketkernel predict`.
     """
     pipeline = pipeline_in(folder)
+
+    def shown(text: Any) -> str:
+        text = harmless(str(text)) if escape_formulas else str(text)
+        return plain(text) if sys.stdout.isatty() else text
+
     with Fleet.load(folder) as loaded:
         classes = getattr(loaded.blank(), "classes_", None)
         writer = csv.writer(sys.stdout, lineterminator="\n")
         several = classes is not None and len(classes) > 2
-        titles = [f"score of {plain_label(one)}" for one in classes] if several and classes is not None else ["score"]
+        titles = (
+            [shown(f"score of {plain_label(one)}") for one in classes] if several and classes is not None else ["score"]
+        )
         writer.writerow(["key", "label", *titles] if classes is not None else ["key", "value"])
-        for part in pipeline.open(source_of(files), block=block).blocks():
+        stream = pipeline.open(source_of(files), block=block, on_error=on_error)
+        for part in stream.blocks():
             if part.ids is None:
                 raise ValueError(f"{part.file} has no column with keys.")
             if classes is None:
-                writer.writerows(zip(part.ids, loaded.predict(part.ids, part.X).tolist(), strict=True))
+                writer.writerows(zip(map(shown, part.ids), loaded.predict(part.ids, part.X).tolist(), strict=True))
                 continue
             scores = loaded.decision_function(part.ids, part.X)
-            labels = [plain_label(label) for label in labels_of(scores, classes)]
+            keys, labels = map(shown, part.ids), [shown(plain_label(label)) for label in labels_of(scores, classes)]
             numbers = scores.tolist() if several else [[score] for score in scores.tolist()]
-            writer.writerows([one, label, *some] for one, label, some in zip(part.ids, labels, numbers, strict=True))
+            writer.writerows([one, label, *some] for one, label, some in zip(keys, labels, numbers, strict=True))
+    if stream.skipped.count:
+        err().print(f"Rows that could not be read, and have no answer: {stream.skipped.count:,}", markup=False)
+        err().print(describe(stream.skipped.reports[0]), markup=False)
 
 
 @fleet.command
@@ -187,9 +215,7 @@ def inspect(
 
 def figures(loaded: Fleet, counts: Counts | None, task: str | None, top: int = 10) -> dict[str, Any]:
     """What is said about a fleet."""
-    tally = loaded.tally()
-    rows, mistakes = tally["rounds"].astype(float), tally["mistakes"].astype(float)
-    counted = rows >= FEW_ROWS
+    keys, rows, wrong = of_keys(loaded, task)
     found: dict[str, Any] = {
         "keys": len(loaded),
         "evictions": loaded.evicted,
@@ -198,20 +224,34 @@ def figures(loaded: Fleet, counts: Counts | None, task: str | None, top: int = 1
         "bytes": loaded.nbytes,
         "rows_of_a_key": {name: float(np.quantile(rows, q)) for name, q in _QUANTILES.items()} if len(rows) else {},
     }
-    if task != CLASSIFICATION:
-        found["rmse"] = None if counts is None or not counts.rows else float(np.sqrt(counts.wrong / counts.rows))
-        return found
-    found["mistakes"] = int(mistakes.sum() if counts is None else counts.wrong)
-    found["mistake_rate"] = found["mistakes"] / max(found["rows"], 1)
-    rates = mistakes[counted] / rows[counted]
-    order = np.argsort(-rates, kind="stable")[:top]
-    keys = tally["keys"][counted]
+    total = float(wrong.sum() if counts is None else counts.wrong)
+    if task == CLASSIFICATION:
+        found["mistakes"] = int(total)
+        found["mistake_rate"] = total / max(found["rows"], 1)
+    else:
+        found["rmse"] = float(np.sqrt(total / max(found["rows"], 1)))
+    measure, name = (MISTAKES, "mistake_rate") if task == CLASSIFICATION else (ERROR, "rmse")
+    counted = rows >= FEW_ROWS
+    keys, rows = keys[counted], rows[counted]
+    each = measure.of(rows, wrong[counted])
+    unit = 100 if measure is MISTAKES else 1
     found["slowest"] = [
-        {"key": plain(str(keys[n])), "rows": int(rows[counted][n]), "mistake_rate": float(rates[n])} for n in order
+        {"key": plain(str(keys[n])), "rows": int(rows[n]), name: float(each[n]) / unit}
+        for n in np.argsort(-each, kind="stable")[:top]
     ]
-    middles, numbers = histogram(rates)
-    found["histogram"] = [[float(middle), int(number)] for middle, number in zip(middles, numbers, strict=True)]
+    edges, numbers = histogram(measure, each)
+    found["histogram"] = [
+        [float(low) / unit, float(high) / unit, int(number)]
+        for low, high, number in zip(edges, edges[1:], numbers, strict=False)
+    ]
     return found
+
+
+def of_keys(loaded: Fleet, task: str | None) -> tuple[Any, Any, Any]:
+    """Keys in memory, their rows, and the sum of what was wrong: mistakes, or squared errors."""
+    tally = loaded.tally()
+    wrong = tally["mistakes" if task == CLASSIFICATION else "cumulative_loss"]
+    return tally["keys"], tally["rounds"].astype(float), wrong.astype(float)
 
 
 _QUANTILES = {"least": 0.0, "median": 0.5, "largest": 1.0}
@@ -238,38 +278,47 @@ def _show(results: dict[str, Any]) -> None:
     grid.add_row("bytes", f"{results['bytes_of_a_model']:,} a model, {results['bytes']:,} in all")
     if "mistake_rate" in results:
         grid.add_row("mistakes", f"{100 * results['mistake_rate']:.2f} %")
-    elif results.get("rmse") is not None:
+    else:
         grid.add_row("root mean square error", f"{results['rmse']:.4g}")
     if "folder" in results:
         grid.add_row("folder", plain(results["folder"]))
     console.print(grid)
-    bars = [(middle, number) for middle, number in results.get("histogram", []) if number]
+    is_rate = "mistake_rate" in results
+    bars = [bar for bar in results["histogram"] if bar[2]]
     if bars:
-        console.print(f"\nKeys with {FEW_ROWS} rows or more, by their rate of mistakes:")
-        most = max(number for _, number in bars)
-        for middle, number in bars:
-            console.print(
-                f"  {middle - 2.5:3.0f}-{middle + 2.5:3.0f} %  {'█' * max(1, round(40 * number / most))} {number:,}"
-            )
-    if results.get("slowest"):
-        console.print("\nHighest rates of mistakes:")
+        console.print(f"\nKeys with {FEW_ROWS} rows or more, by their {'rate of mistakes' if is_rate else 'error'}:")
+        most = max(number for _, _, number in bars)
+        for low, high, number in bars:
+            between = f"{100 * low:3.0f}-{100 * high:3.0f} %" if is_rate else f"{low:8.3g} to {high:8.3g}"
+            console.print(f"  {between}  {'█' * max(1, round(40 * number / most))} {number:,}")
+    if results["slowest"]:
+        console.print(f"\nHighest {'rates of mistakes' if is_rate else 'errors'}:")
         for one in results["slowest"]:
-            console.print(f"  {100 * one['mistake_rate']:5.1f} %  {one['rows']:>8,} rows  {one['key']}", markup=False)
+            figure = f"{100 * one['mistake_rate']:5.1f} %" if is_rate else f"{one['rmse']:8.4g}"
+            console.print(f"  {figure}  {one['rows']:>8,} rows  {one['key']}", markup=False)
 
 
-def _write_report(path: Path, loaded: Fleet, counts: Counts, folder: Path) -> None:
-    tally = loaded.tally()
-    slowest = figures(loaded, counts, CLASSIFICATION)["slowest"]
-    rows = [[one["key"], one["rows"], 100 * one["mistake_rate"]] for one in slowest]
+def _write_report(path: Path, loaded: Fleet, counts: Counts, folder: Path, task: str | None) -> None:
+    _, rows, wrong = of_keys(loaded, task)
+    slowest = figures(loaded, counts, task)["slowest"]
+    if task == CLASSIFICATION:
+        measure, digits = MISTAKES, 1
+        table = [[one["key"], one["rows"], 100 * one["mistake_rate"]] for one in slowest]
+    else:
+        measure, digits = ERROR, 4
+        table = [[one["key"], one["rows"], one["rmse"]] for one in slowest]
+    name = "rates of mistakes" if measure is MISTAKES else "errors"
     write_fleet_report(
         path,
         title=f"Fleet {folder.name}",
-        rows=tally["rounds"].astype(np.float64),
-        mistakes=tally["mistakes"].astype(np.float64),
+        measure=measure,
+        rows=rows,
+        wrong=wrong,
+        evictions=loaded.evicted,
         by_age=(counts.rows_by_age, counts.wrong_by_age),
         slot_bytes=loaded.slot_bytes,
         nbytes=loaded.nbytes,
-        slowest=Table("Keys with the highest rates of mistakes", ["key", "rows", Column("mistakes %", 1)], rows),
+        slowest=Table(f"Keys with the highest {name}", ["key", "rows", Column(measure.title, digits)], table),
         next_steps=[
             Step("Predict further rows", f"pocketkernel fleet predict {folder} more.csv"),
             Step("Look at all keys", f"pocketkernel fleet inspect {folder} --top 50"),

@@ -25,7 +25,7 @@ def measures(results: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def details(results: dict[str, Any]) -> Iterator[RenderableType]:
-    """What is shown below the panel when a run has ended: classes, and loud warnings."""
+    """What is shown below the panel when a run has ended: classes, loud warnings, and remarks."""
     if results.get("task") == CLASSIFICATION:
         yield _classes(results["classes"])
     if results.get("events"):
@@ -33,6 +33,9 @@ def details(results: dict[str, Any]) -> Iterator[RenderableType]:
     warnings = list(results.get("warnings", []))
     if warnings:
         yield _warning(warnings, results.get("shuffled"))
+    if results.get("remarks"):
+        text = "\n".join(map(escape, results["remarks"]))
+        yield Panel(text, title="[bold]What this means[/]", border_style="yellow", width=78)
 
 
 def _of_classes(results: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -40,7 +43,8 @@ def _of_classes(results: dict[str, Any]) -> list[tuple[str, str, str]]:
     rows += [("", BASELINES[name], _percent(one["mistake_rate"])) for name, one in results["baselines"].items()]
     rows.append(("balanced", "mean recall of the classes", _percent(results["balanced_accuracy"])))
     if "auc" in results:
-        rows.append(("AUC", f"within {results['auc_error'] or 0.0:.4f}", _number(results["auc"])))
+        area = "-" if results["auc"] is None else f"{results['auc']:.4f}"
+        rows.append(("AUC", f"within {results['auc_error'] or 0.0:.4f}", area))
     if "log_loss" in results:
         rows.append(("log loss", "mean", _number(results["log_loss"])))
         rows.append(("calibration", "error of the probabilities", _percent(results["calibration"]["error"])))
@@ -96,4 +100,15 @@ def _percent(value: float | None) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+    """Four digits, and thousands as people write them.
+
+    Examples
+    --------
+    >>> _number(41_932.7), _number(1234.5), _number(0.09482), _number(2.5e12)
+    ('41,930', '1,234', '0.09482', '2.5e+12')
+    """
+    if value is None:
+        return "-"
+    if not 1e3 <= abs(value) < 1e9:
+        return f"{value:.4g}"
+    return f"{float(f'{value:.4g}'):,.0f}"

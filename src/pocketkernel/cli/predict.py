@@ -75,8 +75,8 @@ def predict(
     block
         Number of rows that are scored at once.
     escape_formulas
-        Put ' before labels that a spreadsheet would treat as a formula: those that start with =, +, -, @, a tab or a
-        newline and are not numbers. Use it if the labels are not your own and the CSV is opened in a spreadsheet.
+        Put ' before labels and ids that a spreadsheet would treat as a formula: those that start with =, +, -, @, a tab
+        or a newline and are not numbers. Use it if they are not your own and the CSV is opened in a spreadsheet.
     json
         Write one JSON document instead of CSV.
     """
@@ -93,7 +93,7 @@ def predict(
         if json:
             _write_json(target, ids, titles, blocks)
         else:
-            _write_csv(target, ids, titles, blocks, _harmless if escape_formulas else str)
+            _write_csv(target, ids, titles, blocks, harmless if escape_formulas else str)
     if stream.skipped.count:
         err().print(f"Rows that could not be read, and have no answer: {stream.skipped.count:,}", markup=False)
         err().print(describe(stream.skipped.reports[0]), markup=False)
@@ -143,7 +143,7 @@ def _write_csv(
 ) -> None:
     writer = csv.writer(target, lineterminator="\n")
     shown = plain if target.isatty() else str
-    writer.writerow([shown(title) for title in ids + titles])
+    writer.writerow([shown(written(title)) for title in ids + titles])
     target.flush()
     for keys, labels, numbers in blocks:
         for row, (label, values) in enumerate(zip(labels, numbers, strict=True)):
@@ -151,12 +151,12 @@ def _write_csv(
             writer.writerow([*key, shown(written(label)), *map(repr, values)])
 
 
-def _harmless(label: str) -> str:
+def harmless(label: str) -> str:
     """A label that no spreadsheet treats as a formula.
 
     Examples
     --------
-    >>> [_harmless(label) for label in ("yes", "-1", "=1+1", "-1+cmd")]
+    >>> [harmless(label) for label in ("yes", "-1", "=1+1", "-1+cmd")]
     ['yes', '-1', "'=1+1", "'-1+cmd"]
     """
     if not label.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):

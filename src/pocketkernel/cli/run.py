@@ -8,12 +8,11 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from pocketkernel._text import plain
-from pocketkernel.cli.errors import describe
+from pocketkernel.cli.errors import faults
 from pocketkernel.cli.measures import details
 from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
 from pocketkernel.cli.schema import show_schema
-from pocketkernel.cli.show import err, print_json
+from pocketkernel.cli.show import err, print_json, prose
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.cli.watch import Watch, figures_of, panel
 from pocketkernel.evaluate import Job, Record, Run, run_job
@@ -146,7 +145,7 @@ def carry_out(
             )
         except KeyboardInterrupt:
             if not started and not job.repeatable():
-                console.print(_NOTHING_YET, markup=False)
+                prose(console, _NOTHING_YET)
             raise
         speed = watch.speed(done)
     names = [MODEL, PROGRESS, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
@@ -157,7 +156,7 @@ def carry_out(
     else:
         _show(done, job.name, speed, f"{folder}: {', '.join(names)}")
     if done.interrupted:
-        console.print(_how_to_go_on(job, folder, done), markup=False)
+        prose(console, _how_to_go_on(job, folder, done))
         raise KeyboardInterrupt
 
 
@@ -235,10 +234,10 @@ def _show(done: Run, name: str, speed: float, files: str) -> None:
         rows = done.progress.rows if done.progress else 0
         share = skipped.count / (skipped.count + rows)
         first = f"; the first {len(skipped.reports)}" if skipped.count > len(skipped.reports) else ""
-        console.print(f"Rows that could not be used and were skipped: {skipped.count:,} ({share:.2%} of all){first}:")
-        for fault in skipped.reports:
-            console.print(f"  {describe(fault)}", markup=False)
-    console.print(plain(files), markup=False)
+        console.print(f"Rows that could not be used and were skipped: {skipped.count:,} ({share:.2%}){first}:")
+        for fault in faults(skipped.reports):
+            prose(console, f"  {fault}")
+    prose(console, files)
 
 
 def results(done: Run) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections import Counter
 from rich.console import Console
 
 from pocketkernel._text import plain
+from pocketkernel.cli.show import prose
 from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION
 from pocketkernel.stream import Stream
 from pocketkernel.stream.schema import Inferred
@@ -33,7 +34,7 @@ def show_schema(console: Console, stream: Stream, task: str | None) -> None:
         style = "bold" if row is TITLES else {"label": "green", "left out": "dim"}.get(row[1])
         console.print(_cut(line.rstrip(), most), style=style, markup=False)
     for line in [*_notes(inferred, stream.n_features), *_hints(stream, task)]:
-        console.print(line, markup=False)
+        prose(console, line)
 
 
 def _cut(text: str, width: int) -> str:

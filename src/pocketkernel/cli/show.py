@@ -47,6 +47,11 @@ def err() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def prose(console: Console, text: str, style: str | None = None) -> None:
+    """Print a sentence: on a terminal it is broken between words, in a file or a pipe it is one line."""
+    console.print(plain(text), style=style, markup=False, soft_wrap=not console.is_terminal)
+
+
 def print_json(document: Any) -> None:
     """Write one JSON document to standard output."""
     sys.stdout.write(json_plain(json.dumps(finite(document), ensure_ascii=False, indent=2, allow_nan=False)) + "\n")

@@ -1,5 +1,6 @@
 """Writes the project: headers, this model's configuration and state as constants, and the files of the template."""
 
+import json
 import os
 import re
 import shutil
@@ -266,7 +267,7 @@ def _filled(text: str, known: Exported, target: str, figures: Figures | None) ->
         "LEARNER": name,
         "ABOUT": f"{name}, {recipe.features} columns, {what}, {'double' if recipe.doubles else 'single'} precision."
         + scaler,
-        "LABELS": "" if labels is None else f"The classes are, from 0 on: {', '.join(labels)}.\n\n",
+        "LABELS": "" if labels is None else f"The classes are, from 0 on: {', '.join(map(_quoted, labels))}.\n\n",
         "TARGET": target,
         "TARGETS": "\n".join(f"| `{one}` | {TARGETS[one].about} |" for one in TARGETS if not TARGETS[one].arduino),
         "BLOCK": f"{block:,}",
@@ -274,6 +275,9 @@ def _filled(text: str, known: Exported, target: str, figures: Figures | None) ->
         "FIGURES": figures.text() if figures is not None else "",
         "VERSION": LIBRARY_VERSION,
     }
-    for word, value in values.items():
-        text = text.replace(f"@{word}@", value)
-    return text
+    return re.sub("@([A-Z]+)@", lambda found: values.get(found[1], found[0]), text)
+
+
+def _quoted(label: str) -> str:
+    """A label as code in Markdown, which it cannot end: in JSON, with its backquotes escaped."""
+    return "`" + json.dumps(label).replace("`", "\\u0060") + "`"

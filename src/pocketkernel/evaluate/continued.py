@@ -18,7 +18,7 @@ from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stored import read
 from pocketkernel.stream import SCALERS, Stream
-from pocketkernel.stream.files import Source
+from pocketkernel.stream.files import STDIN, Source
 
 
 @dataclass
@@ -87,6 +87,8 @@ class Continued(Job):
         lenient = pipeline.encoding is not None and pipeline.encoding["words"]
         options: dict[str, Any] = {"on_error": self.on_error or ("skip" if lenient else "raise")}
         if self.delayed is not None:
+            if self.delayed == STDIN == self.source:
+                raise ValueError("rows and delayed labels cannot both come from standard input: use a file for one.")
             rows = pipeline.open(self.opened_source(), block=self.block, learn=True, **options)
             return joined(rows, self.delayed, self.window)
         if pipeline.encoding is None and hasattr(model, "classes_"):

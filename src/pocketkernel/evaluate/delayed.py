@@ -49,7 +49,7 @@ def _joined(stream: Stream, arrivals: Iterator[Any], labels: Source, window: int
     waiting: dict[str, Any] = {}
     held: list[tuple[Any, float | str, int]] = []
     with ExitStack() as files:
-        for name, line, key, text in _labels(labels, encoding, files):
+        for name, line, key, text in _labels(labels, stream, files):
             label = _label(text, encoding)
             found = _found(key, waiting, arrivals, window)
             if label is None or found is None:
@@ -82,23 +82,32 @@ def _found(key: str, waiting: dict[str, Any], arrivals: Iterator[Any], window: i
     return waiting.pop(key)
 
 
-def _labels(source: Source, encoding: Encoding, files: ExitStack) -> Iterator[tuple[str, int, str, str]]:
-    """File, line, id and label of each line of a CSV."""
+def _labels(source: Source, stream: Stream, files: ExitStack) -> Iterator[tuple[str, int, str, str]]:
+    """File, line, id and label of each line of a CSV; lines of another number of fields are reported."""
+    encoding = cast(Encoding, stream.encoding)
     for opened in find(source).open_each():
         text = io.TextIOWrapper(cast(Any, opened.file), encoding="utf-8-sig", errors="replace", newline="")
         files.callback(text.detach)
-        start = opened.peek(1 << 16)
+        start = opened.peek(1 << 16)[: 1 << 16]
         wanted = [str(encoding.id), str(encoding.label)]
         reader = csv.reader(text, delimiter=delimiter_of(start, ",", wanted))
-        head = [name.strip() for name in next(reader, [])]
-        for name in wanted:
-            if name not in head:
-                raise StreamError(f"a column {name!r}", ", ".join(head[:20]), file=opened.name, line=1)
-        places = [head.index(name) for name in wanted]
-        for record in reader:
-            if len(record) == len(head):
-                key, label = (record[place].strip() for place in places)
-                yield opened.name, reader.line_num, key, label
+        try:
+            with opened.whole():
+                head = [name.strip() for name in next(reader, [])]
+                for name in wanted:
+                    if head.count(name) != 1:
+                        found = ", ".join(head[:20]) or "an empty line"
+                        raise StreamError(f"one column {name!r}", found, file=opened.name, line=1)
+                places = [head.index(name) for name in wanted]
+                for record in reader:
+                    if len(record) == len(head):
+                        key, label = (record[place].strip() for place in places)
+                        yield opened.name, reader.line_num, key, label
+                    elif record:
+                        expected, found = f"{len(head)} fields", str(len(record))
+                        stream.skipped.report(StreamError(expected, found, file=opened.name, line=reader.line_num))
+        except csv.Error as error:  # such as a quote that is never closed, which makes one field of all that follows
+            raise StreamError("CSV", str(error), file=opened.name, line=reader.line_num) from None
 
 
 def _label(text: str, encoding: Encoding) -> float | str | None:

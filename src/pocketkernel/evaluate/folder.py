@@ -19,6 +19,7 @@ from pocketkernel.evaluate.lock import locked
 from pocketkernel.evaluate.order import remedy, shuffled, warnings_of
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.record import RECORD, RecordError, read_settings
+from pocketkernel.evaluate.remarks import remarks_of
 from pocketkernel.evaluate.run import Run, RunError
 
 
@@ -87,7 +88,7 @@ def run_job(
                     _clear(folder)
                     stale = False
                 if next_checkpoint is not None and progress.rows >= next_checkpoint:
-                    write_atomically(folder / CHECKPOINT, to_bytes(run, fingerprint))
+                    write_atomically(folder / CHECKPOINT, to_bytes(run, fingerprint), follow=False)
                     next_checkpoint = _after(run, checkpoint)
                 if step:
                     step(run)
@@ -113,15 +114,18 @@ def _finish(
     """Write the results of a run, and a checkpoint if it was interrupted and can be resumed."""
     goes_on, resumable = isinstance(job, Continued), run.interrupted and job.repeatable()
     if resumable:
-        write_atomically(folder / CHECKPOINT, to_bytes(run, fingerprint))
+        write_atomically(folder / CHECKPOINT, to_bytes(run, fingerprint), follow=False)
     if not (resumable and goes_on):  # the results of before stay: the rest is learned from them
         if run.results and not run.interrupted and not goes_on:
             _look_at_the_order(job, run)
+        if run.results:
+            weighted = getattr(run.model, "class_weight", None) is not None
+            run.results["remarks"] = remarks_of(run.results, weighted)
         run.sources.append([job.name, job.mark()])
         seed = job.parameters.get("random_state")
         record = run.record(source=job.name, seed=seed, command=command, fingerprint=fingerprint)
-        write_atomically(folder / MODEL, run.to_bytes())
-        write_atomically(folder / PROGRESS, to_bytes(run, fingerprint, pipeline=True))
+        write_atomically(folder / MODEL, run.to_bytes(), follow=False)
+        write_atomically(folder / PROGRESS, to_bytes(run, fingerprint, pipeline=True), follow=False)
         record.write(folder, format=record_format)
         if finished:
             finished(run)

@@ -154,7 +154,7 @@ class RawModel:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write `to_bytes()` into a folder, which is created, for `pocketkernel.load` and ``pocketkernel predict``."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        write_atomically(Path(folder) / MODEL, self.to_bytes())
+        write_atomically(Path(folder) / MODEL, self.to_bytes(), follow=False)
 
 
 def load_run(path: str | os.PathLike[str]) -> RawModel:

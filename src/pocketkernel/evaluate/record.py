@@ -110,9 +110,9 @@ class Record:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         # The checksum ties the two: whoever reads between the writes is told, and never given half of each.
-        write_atomically(folder / name, data)
+        write_atomically(folder / name, data, follow=False)
         text = json_plain(json.dumps(about, indent=2, ensure_ascii=False))  # a file's name may have no UTF-8
-        write_atomically(folder / RECORD, text.encode("utf-8") + b"\n")
+        write_atomically(folder / RECORD, text.encode("utf-8") + b"\n", follow=False)
         for other in FORMATS:
             if other != format:
                 (folder / f"curve.{other}").unlink(missing_ok=True)

@@ -25,6 +25,7 @@ from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, found_task
 from pocketkernel.stream import Block, Scaler, Stream, gather, permutation
 from pocketkernel.stream.block import rebatch
 from pocketkernel.stream.errors import StreamError
+from pocketkernel.stream.labels import A_CLASS
 
 MOST_EVENTS = 100
 """Changes of the stream that a run keeps: the latest."""
@@ -261,7 +262,7 @@ class Run:
         shown = ", ".join(map(plain_label, self.classes))
         for row in np.flatnonzero(~known).tolist():
             error = StreamError(
-                f"one of the classes {shown}, which the first {self.stream.block:,} rows have (give all by classes=)",
+                f"{A_CLASS} {shown}, which the first {self.stream.block:,} rows have (give all by classes=)",
                 plain_label(block.y[row]) + (f", row {row + 1} from there" if block.line else ""),
                 file=block.file,
                 line=block.line,
@@ -276,8 +277,7 @@ class Run:
         found = np.unique(first.y)
         if len(found) < 2:
             raise StreamError(
-                "two classes or more among the first rows (list all of them with classes=, or shuffle a sorted file "
-                "with permute=SEED)",
+                "two classes or more among the first rows (list all in classes=; add permute=SEED if they are sorted)",
                 f"only {plain_label(found[0])} in {len(first):,} rows",
                 file=first.file,
             )

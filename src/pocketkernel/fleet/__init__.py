@@ -2,6 +2,6 @@
 
 from pocketkernel.fleet._fleet import Fleet
 from pocketkernel.fleet._store import FolderStore
-from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.fleet.errors import FleetStoreError
 
 __all__ = ["Fleet", "FleetStoreError", "FolderStore"]

@@ -1,12 +1,27 @@
-"""Evicted models, in SQLite."""
+"""Evicted models, in SQLite.
+
+A state is stored with a checksum of the key, the moment and itself. Everything that is wrong with the file is a
+FleetStoreError that names it; a full or read-only disk is an OSError.
+"""
 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 
 from pocketkernel.fleet._keys import Key, column_of
-from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.fleet.errors import FleetStoreError
+
+_DIGEST = 16
+_SYSTEM = {  # errors that are not those of the file's contents
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_NOMEM,
+}
 
 
 class SqliteArchive:
@@ -18,57 +33,87 @@ class SqliteArchive:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._base = sqlite3.connect(path, isolation_level=None)
-        self._base.execute("PRAGMA journal_mode=WAL")
-        self._base.execute("PRAGMA synchronous=FULL")
-        self._base.execute(
-            "CREATE TABLE IF NOT EXISTS models (key BLOB, clock INTEGER, state BLOB, PRIMARY KEY (key, clock)) "
-            "WITHOUT ROWID"
-        )
+        for name in (path.name, *(f"{path.name}-{end}" for end in ("wal", "shm", "journal"))):
+            if path.with_name(name).is_symlink():  # it may lead to any file, which SQLite would write to
+                raise FleetStoreError(f"{path.with_name(name)} cannot be read: it is a link.")
         self._open = False
+        with self._naming():
+            self._base = sqlite3.connect(path, isolation_level=None)
+            self._base.execute("PRAGMA trusted_schema=OFF")
+            self._base.execute("PRAGMA journal_mode=WAL")
+            self._base.execute("PRAGMA synchronous=FULL")
+            self._base.execute(
+                "CREATE TABLE IF NOT EXISTS models (key BLOB, clock INTEGER, state BLOB, PRIMARY KEY (key, clock)) "
+                "WITHOUT ROWID"
+            )
 
     def put(self, key: Key, clock: int, state: bytes) -> None:
         """Keep a state; an empty one says that the key was removed."""
-        if not self._open:
-            self._base.execute("BEGIN")
-            self._open = True
-        self._base.execute("INSERT OR REPLACE INTO models VALUES (?, ?, ?)", (_blob(key), clock, state))
+        blob = _blob(key)
+        with self._naming():
+            if not self._open:
+                self._base.execute("BEGIN")
+                self._open = True
+            kept = _checksum(blob, clock, state) + state
+            self._base.execute("INSERT OR REPLACE INTO models VALUES (?, ?, ?)", (blob, clock, kept))
 
     def get(self, key: Key, clock: int) -> bytes | None:
         """The state that was kept last before that moment."""
-        found = self._base.execute(
-            "SELECT state FROM models WHERE key = ? AND clock < ? ORDER BY clock DESC LIMIT 1", (_blob(key), clock)
-        ).fetchone()
-        return None if found is None else found[0] or None
+        blob = _blob(key)
+        with self._naming():
+            found = self._base.execute(
+                "SELECT clock, state FROM models WHERE key = ? AND clock < ? ORDER BY clock DESC LIMIT 1", (blob, clock)
+            ).fetchone()
+        if found is None:
+            return None
+        then, kept = found
+        if type(then) is not int or not isinstance(kept, bytes):
+            raise FleetStoreError(f"{self._path} cannot be read: it has an impossible row.")
+        state = kept[_DIGEST:]
+        if kept[:_DIGEST] != _checksum(blob, then, state):
+            raise FleetStoreError(
+                f"{self._path} cannot be read: the checksum of a model does not match, it is damaged."
+            )
+        return state or None
 
     def keys(self) -> int:
         """How many keys there are."""
-        return int(self._base.execute("SELECT count(DISTINCT key) FROM models").fetchone()[0])
+        with self._naming():
+            return int(self._base.execute("SELECT count(DISTINCT key) FROM models").fetchone()[0])
 
     def commit(self) -> None:
         """Make what was kept outlast a crash."""
         if self._open:
-            try:
+            with self._naming():
                 self._base.execute("COMMIT")
-            except sqlite3.OperationalError as error:
-                raise OSError(f"{self._path}: {error}") from error
             self._open = False
 
     def prune(self) -> None:
         """Remove states that a later one of the same key replaces, after a snapshot."""
-        self._base.execute(
-            "DELETE FROM models WHERE clock < (SELECT max(clock) FROM models AS m WHERE m.key = models.key)"
-        )
+        with self._naming():
+            self._base.execute(
+                "DELETE FROM models WHERE clock < (SELECT max(clock) FROM models AS m WHERE m.key = models.key)"
+            )
 
     def forget_after(self, clock: int) -> None:
         """Remove states that were kept at that moment or later, of rows that never came into the log."""
-        self._base.execute("DELETE FROM models WHERE clock >= ?", (clock,))
+        with self._naming():
+            self._base.execute("DELETE FROM models WHERE clock >= ?", (clock,))
 
     def close(self) -> None:
         """Close the file."""
-        with suppress(OSError):
+        with suppress(OSError, FleetStoreError):
             self.commit()
         self._base.close()
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _SYSTEM:
+                raise OSError(f"{self._path}: {error}.") from error
+            raise FleetStoreError(f"{self._path} cannot be read: {error}.") from error
 
 
 def _blob(key: Key) -> bytes:
@@ -76,13 +121,18 @@ def _blob(key: Key) -> bytes:
     return one.kind[:1].encode() + one.encoded(1)
 
 
+def _checksum(blob: bytes, clock: int, state: bytes) -> bytes:
+    whole = blake2b(
+        len(blob).to_bytes(8, "little") + blob + clock.to_bytes(8, "little", signed=True), digest_size=_DIGEST
+    )
+    whole.update(state)
+    return whole.digest()
+
+
 @contextmanager
 def archive_in(path: Path) -> Iterator[SqliteArchive]:
     """The archive in a file."""
-    try:
-        archive = SqliteArchive(path)
-    except sqlite3.DatabaseError as error:
-        raise FleetStoreError(f"{path} cannot be read: {error}.") from error
+    archive = SqliteArchive(path)
     try:
         yield archive
     finally:

@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import clone
 
 from pocketkernel import learners, model_file
+from pocketkernel._fields import Fields, is_count, is_dict, optional
 from pocketkernel.fleet._slabs import MappedSlabs
 from pocketkernel.fleet._store import FolderStore
-from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
 from pocketkernel.model_file import Contents, ModelFileError
 
@@ -21,11 +22,11 @@ def check(learner: Any, max_keys: int | None) -> None:
         raise TypeError(f"learner={learner!r} is not a learner of pocketkernel: use PocketClassifier, for example.")
     if max_keys is not None and max_keys < 1:
         raise ValueError(f"max_keys={max_keys!r} is too small: use 1 or more.")
-    if getattr(learner, "class_weight", None) == "balanced":
-        raise ValueError(
-            "class_weight='balanced' needs counts of the labels of each key, which a fleet does not keep: give the "
-            "weights, for example class_weight={0: 1.0, 1: 10.0}, or sample_weight."
-        )
+
+
+def is_balanced(learner: OnlineLearner) -> bool:
+    """Whether the learner weighs classes by the inverse of their frequencies."""
+    return isinstance(getattr(learner, "class_weight", None), str)
 
 
 def seeded(learner: OnlineLearner, base: Any, store: FolderStore | None) -> OnlineLearner:
@@ -40,9 +41,28 @@ def seeded(learner: OnlineLearner, base: Any, store: FolderStore | None) -> Onli
     return found
 
 
+def same_labels_and_names(one: Any, other: Any) -> bool:
+    """Whether two fitted learners have the same labels, and the same names of columns if both know any."""
+    mine, theirs = getattr(one, "feature_names_in_", None), getattr(other, "feature_names_in_", None)
+    same_names = mine is None or theirs is None or np.array_equal(mine, theirs)
+    return same_names and np.array_equal(getattr(one, "classes_", ()), getattr(other, "classes_", ()))
+
+
 def restored(contents: Contents) -> OnlineLearner:
     """The model of a configuration."""
     return learners.restored(Contents({**contents.model, "extra": {}}, contents.state))[0]
+
+
+def about_fleet(contents: Contents, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a configuration says of the fleet itself: `base` and `max_keys`. FleetStoreError if that is impossible."""
+    try:
+        about = Fields(Fields(contents.model.get("extra"), "extra").take("fleet", is_dict), "extra.fleet")
+        base = about.take("base", lambda value: value in (None, "shared", "model"))
+        most = about.take("max_keys", optional(lambda value: is_count(value) and value > 0))
+        about.end()
+    except ModelFileError as error:
+        raise FleetStoreError(f"{os.fspath(path)} cannot be read: {error}") from error
+    return {"base": base, "max_keys": most}
 
 
 def targets(learner: OnlineLearner, classes: Any) -> Any:
@@ -50,6 +70,12 @@ def targets(learner: OnlineLearner, classes: Any) -> Any:
     if isinstance(learner, OnlineKernelClassifier):
         if classes is None:
             raise ValueError("classes is missing: give all labels, for example classes=[0, 1].")
+        reserved = getattr(learner, "n_classes", None)
+        if reserved is not None and reserved != len(classes):
+            raise ValueError(
+                f"n_classes={reserved!r} differs from the {len(classes)} labels in classes: a fleet needs all labels "
+                "at the start, so leave n_classes out."
+            )
         return classes
     outputs = 1 if classes is None else classes
     return np.zeros(1) if outputs == 1 else np.zeros((1, outputs))

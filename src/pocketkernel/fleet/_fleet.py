@@ -1,29 +1,35 @@
 """Fleet: one model for each key."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from pathlib import Path
-from reprlib import repr as short
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from pocketkernel import _core, learners, model_file
+from pocketkernel import _core, learners
 from pocketkernel._alone import alone
 from pocketkernel._core import KeyColumn
-from pocketkernel._files import replacing
 from pocketkernel._json import canonical
 from pocketkernel._threads import allowed_threads
-from pocketkernel.fleet import records
-from pocketkernel.fleet._configuration import check, decoded, mapped_slabs, restored, seeded, targets
-from pocketkernel.fleet._keys import Key, column_of, key_of_json, key_to_json, read_keys
-from pocketkernel.fleet._models import BASE, Models
-from pocketkernel.fleet._store import CONFIGURATION, FolderStore
-from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.fleet._configuration import (
+    about_fleet,
+    check,
+    is_balanced,
+    mapped_slabs,
+    restored,
+    same_labels_and_names,
+    seeded,
+    targets,
+)
+from pocketkernel.fleet._keys import Key, column_of, key_to_json, read_keys
+from pocketkernel.fleet._models import Models
+from pocketkernel.fleet._persistent import Persistent
+from pocketkernel.fleet._places import BASE
+from pocketkernel.fleet._store import FolderStore
+from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
 from pocketkernel.model_file import Contents
 
@@ -31,7 +37,7 @@ Array = npt.NDArray[Any]
 Scores = npt.NDArray[np.float64]
 
 
-class Fleet:
+class Fleet(Persistent):
     """One small model for each key, all of one configuration, in memory and, if wanted, kept through crashes.
 
     Every model gives the same answers, to the last bit, as a separate model that learned the rows of its key alone.
@@ -39,11 +45,11 @@ class Fleet:
     Parameters
     ----------
     learner : estimator
-        What each model is, for example ``PocketClassifier(memory="4KiB", random_state=0)``; not changed. Its
-        `class_weight` is None or a dict, because a fleet keeps no counts of labels for each key. A model takes
+        What each model is, for example ``PocketClassifier(memory="4KiB", random_state=0)``; not changed. A model takes
         fewer bytes here than alone (`slot_bytes`), because everything that is the same for all models exists once, such
         as random frequencies. All models have one seed: if `random_state` is not a number, that of the store or of the
-        base if there is one, else one drawn now.
+        base if there is one, else one drawn now. With ``class_weight="balanced"`` a model weighs by the rows of its own
+        key.
     features : int or list of names
         Columns of a row.
     classes : list of labels, or int
@@ -100,9 +106,11 @@ class Fleet:
         self.key_kind: str | None = None
         self.offset: Any = None
         """What was given as `offset` with the last rows that were learned."""
-        core = recipe_of(self._template).fleet()
+        balanced = is_balanced(learner)
+        if balanced:
+            self._template.set_params(class_weight=None)  # every model weighs by itself
+        core = recipe_of(self._template).fleet(balanced=balanced)
         shared = isinstance(base, str) and base == "shared"
-        self._behind: Path | None = None  # the store, if models have learned what it can never have
         self._all_models = Models(
             core,
             shared=shared,
@@ -123,25 +131,40 @@ class Fleet:
             raise ValueError(f"base={base!r} is neither None, 'shared' nor a {type(self._template).__name__}.")
         self._put(BASE, base)
 
-    def _open_store(self, store: FolderStore) -> None:
-        configuration = model_file.encode(self._contents())
-        stored = store.configuration()
-        if stored is not None and stored != configuration:
-            given, there = self._contents().model, decoded(stored, store.path).model
-            odd = sorted(name for name in given.keys() | there.keys() if given.get(name) != there.get(name))
-            raise FleetStoreError(
-                f"{store.path} keeps a fleet of another configuration (different: {', '.join(odd) or 'version'}): use "
-                f"Fleet.load({str(store.path)!r}) to continue it, or another folder."
-            )
-        store.open(self, configuration)
-
     def _contents(self) -> Contents:
         base = self.base if isinstance(self.base, str) or self.base is None else "model"
-        extra = {"fleet": {"base": base, "max_keys": self.max_keys}}
-        return Contents({**self._blank.model, "extra": extra}, self._base_state())
+        of = learners.contents_of(self._copy_of(BASE)) if base == "model" else self._blank
+        return Contents({**of.model, "extra": {"fleet": {"base": base, "max_keys": self.max_keys}}}, of.state)
 
-    def _base_state(self) -> bytes:
-        return self._models.core.save(BASE) if self.base is not None and self.base != "shared" else self._blank.state
+    @classmethod
+    def _from(
+        cls,
+        contents: Contents,
+        path: str | os.PathLike[str],
+        store: FolderStore | None,
+        slabs: str,
+        n_jobs: int | None,
+    ) -> Self:
+        about = about_fleet(contents, path)
+        try:
+            model: Any = restored(contents)
+            names = getattr(model, "feature_names_in_", None)
+            features = model.n_features_in_ if names is None else list(names)
+            classes = model.classes_ if isinstance(model, OnlineKernelClassifier) else recipe_of(model).classes
+            learners.blank(model, features, targets(model, classes))
+        except (TypeError, ValueError) as error:  # parameters that do not build the model that they are stored with
+            raise FleetStoreError(f"{os.fspath(path)} cannot be read: {error}") from error
+        base = model if about["base"] == "model" else about["base"]
+        return cls(
+            model,
+            features=features,
+            classes=classes,
+            store=store,
+            base=base,
+            max_keys=about["max_keys"],
+            slabs=slabs,
+            n_jobs=n_jobs,
+        )
 
     # ---- learning and answering -------------------------------------------------------------------------------------
 
@@ -232,16 +255,20 @@ class Fleet:
         """A copy of the model of a key, as an ordinary estimator."""
         slot = self._models.of.get(key)
         if slot is not None:
-            return learners.written(self._template, self._blank, self._models.core.save(slot))
+            return self._copy_of(slot)
         state = self._archived(key)
         if state is None:
             raise KeyError(key)
         with self._for(column_of([key]), False):
             spare = self._models.visit(key)
             try:
-                return learners.written(self._template, self._blank, self._models.core.save(spare))
+                return self._copy_of(spare)
             finally:
                 self._models.leave(spare)
+
+    def _copy_of(self, slot: int) -> OnlineLearner:
+        core = self._models.core
+        return learners.written(self._template, self._blank, core.save(slot), core.counts(slot))
 
     def blank(self) -> OnlineLearner:
         """A model that has learned nothing, like those of the fleet."""
@@ -267,7 +294,7 @@ class Fleet:
         if not isinstance(model, OnlineLearner):
             raise TypeError(f"{model!r} is not a learner of pocketkernel.")
         mine, theirs = recipe_of(self._template), recipe_of(model)
-        if replace(theirs, seed=mine.seed) != mine:
+        if replace(theirs, seed=mine.seed) != mine or not same_labels_and_names(self._template, model):
             raise ValueError(
                 f"this {type(model).__name__} was built differently: all models of a fleet have "
                 "the same parameters, columns and classes."
@@ -275,7 +302,8 @@ class Fleet:
 
     def _put(self, slot: int, model: OnlineLearner) -> None:
         self._check_same(model)
-        status = self._models.core.load(slot, learners.contents_of(model).state)
+        counts = learners.counts_of(model) if self._models.core.counts(slot) else []
+        status = self._models.core.load(slot, learners.contents_of(model).state, counts)
         if status != 0:
             raise ValueError("this model cannot join the fleet: its {} {}.".format(*_core.describe(status)))
 
@@ -314,151 +342,3 @@ class Fleet:
             "mistakes": numbers[:, 1].astype(np.int64),
             "cumulative_loss": numbers[:, 2],
         }
-
-    # ---- files ------------------------------------------------------------------------------------------------------
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a fleet cannot be copied or pickled: use export(path) and Fleet.load(path).")
-
-    def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole fleet to one file, for `Fleet.load`; an existing file is replaced atomically."""
-        configuration = model_file.encode(self._contents())
-        with alone(self), replacing(path) as file:
-            file.write(_EXPORT + len(configuration).to_bytes(8, "little") + configuration)
-            records.write_snapshot(self, file, {})
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, slabs: str = "memory", n_jobs: int | None = None) -> Self:
-        """The fleet in a folder, which continues there, or in a file that `export` wrote; parameters as for `Fleet`."""
-        if os.path.isdir(path):
-            store = FolderStore(path)
-            configuration = store.configuration()
-            if configuration is None:
-                raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {CONFIGURATION}.")
-            return cls._from(decoded(configuration, path), store, slabs, n_jobs)
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            head = file.read(len(_EXPORT) + 8)
-            length = int.from_bytes(head[len(_EXPORT) :], "little")
-            if not head.startswith(_EXPORT) or length > size - len(head):
-                raise FleetStoreError(f"{os.fspath(path)} is not an exported fleet.")
-            fleet = cls._from(decoded(file.read(length), path), None, slabs, n_jobs)
-            with records.naming(Path(path)):
-                records.read_snapshot(fleet, file, size - len(head) - length)
-        return fleet
-
-    @classmethod
-    def _from(cls, contents: Contents, store: FolderStore | None, slabs: str, n_jobs: int | None) -> Self:
-        about = contents.model.get("extra", {}).get("fleet")
-        if not isinstance(about, dict) or about.keys() != {"base", "max_keys"}:
-            raise FleetStoreError("the configuration is not one of a fleet.")
-        model: Any = restored(contents)
-        names = getattr(model, "feature_names_in_", None)
-        base = model if about["base"] == "model" else about["base"]
-        return cls(
-            model,
-            features=model.n_features_in_ if names is None else list(names),
-            classes=model.classes_ if isinstance(model, OnlineKernelClassifier) else recipe_of(model).classes,
-            store=store,
-            base=base,
-            max_keys=about["max_keys"],
-            slabs=slabs,
-            n_jobs=n_jobs,
-        )
-
-    # ---- store ------------------------------------------------------------------------------------------------------
-
-    def commit(self) -> None:
-        """Return when everything that was learned will outlast a crash."""
-        if self._store is not None:
-            self._store.commit(self)
-
-    def snapshot(self) -> None:
-        """Write a snapshot into the store now, so that opening it is quick."""
-        if self._store is not None:
-            self._store.commit(self)
-            self._store.snapshot(self)
-
-    def close(self) -> None:
-        """Commit, and release the store. Without a store this does nothing."""
-        if self._store is not None:
-            store, self._store = self._store, None
-            self._models.logged = False
-            try:
-                store.commit(self)
-            finally:
-                store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _log_lesson(self, offset: Any) -> None:
-        lesson = self._models.lesson
-        if self._store is not None and lesson is not None:
-            self._store.append(records.lesson_piece(*lesson, offset=offset), len(lesson[2]))
-        self._models.lesson = None
-        self.offset = offset
-        self._commit_if_due()
-
-    def _check_logged(self) -> None:
-        """Give up the store, which keeps what it has, if rows were learned that cannot be stored there."""
-        models = self._models
-        if self._store is None or (models.lesson is None and not models.midway):
-            return
-        store, self._store = self._store, None
-        self._behind = store.path
-        try:
-            store.flush()
-        finally:
-            store.close()
-
-    @property
-    def _models(self) -> Models:
-        """The models, unless the store does not have all that they have learned."""
-        if self._behind is not None:
-            raise FleetStoreError(
-                "a call of this fleet was interrupted after rows were learned and before they were stored with their "
-                f"offset, so it can no longer be used: continue with Fleet.load({str(self._behind)!r})."
-            )
-        return self._all_models
-
-    def _commit_if_due(self) -> None:
-        if self._store is not None and self._store.due:
-            self._store.commit(self)
-
-    def _note(self, head: dict[str, Any], *blobs: bytes) -> None:
-        if self._store is not None:
-            self._store.append(records.piece_of(head, *blobs), 1)
-            self._commit_if_due()
-
-    def replay(self, piece: tuple[dict[str, Any], list[bytes]]) -> None:
-        """Do again what a piece of a log says; for stores."""
-        head, blobs = piece
-        try:
-            self.key_kind = head["kind"]
-            if head["do"] == "learn":
-                keys, rows, y, weights = records.read_lesson(head, blobs)
-                scores = learners.room_for_scores(self._template, len(keys))
-                with self._models.rows_with(keys):
-                    learn: Callable[..., int] = (
-                        self._models.learn_dense if len(rows) == 1 else self._models.learn_sparse
-                    )
-                    if learn(*rows, y, weights, scores) != 0:
-                        raise FleetStoreError("it has rows that cannot be learned")
-                self.offset = head["offset"]
-            elif head["do"] == "set":
-                self._models.load(self._models.open(key_of_json(head["key"], head["kind"])), blobs[0])
-            elif head["do"] == "del":
-                self._models.remove(key_of_json(head["key"], head["kind"]))
-            else:
-                raise FleetStoreError(f"it has a record of an unknown kind, {short(head['do'])}")
-        except (KeyError, IndexError, TypeError) as error:
-            raise FleetStoreError("it has an impossible record") from error
-
-
-_EXPORT = b"PKFLEET1"

@@ -84,6 +84,8 @@ def key_to_json(key: Key) -> str | int:
 
 
 def key_of_json(value: Any, kind: str) -> Key:
-    """The key that `key_to_json` wrote."""
-    key: Key = bytes.fromhex(value) if kind == "bytes" else value
+    """The key that `key_to_json` wrote; ValueError if it is not of this kind."""
+    key: Key = bytes.fromhex(value) if kind == "bytes" and isinstance(value, str) else value
+    if type(key) is not KINDS[kind]:
+        raise ValueError(f"{short(value)} is not a key of kind {kind}")
     return key

@@ -78,7 +78,9 @@ class Log:
     def __init__(self, path: Path, end: int) -> None:
         self.path = path
         self.size = end
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        # In a folder from someone else the file may be a link to any other, which would be cut short here.
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+        self._file = os.open(path, flags, 0o666)
         if os.fstat(self._file).st_size != end:
             os.ftruncate(self._file, end)  # what a crash left incomplete
             os.fsync(self._file)

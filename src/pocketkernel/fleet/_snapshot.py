@@ -69,7 +69,9 @@ class Reader:
                 raise SnapshotError(
                     f"it has version {self.about['version']!r}; this version of pocketkernel reads {VERSION}"
                 )
-            self.count, self.slot_bytes = int(self.about["keys"]), int(self.about["slot_bytes"])
+            self.count, self.slot_bytes = self.about["keys"], self.about["slot_bytes"]
+            if not all(type(count) is int and count >= 0 for count in (self.count, self.slot_bytes)):
+                raise ValueError
         except (KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
             if isinstance(error, SnapshotError):
                 raise

@@ -15,11 +15,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from pocketkernel._files import replacing, write_atomically
+from pocketkernel._files import read_file, replacing, write_atomically
 from pocketkernel.evaluate.lock import locked
 from pocketkernel.fleet import _log
 from pocketkernel.fleet._archive import SqliteArchive, archive_in
-from pocketkernel.fleet.records import FleetStoreError, naming, pieces, read_snapshot, write_snapshot
+from pocketkernel.fleet.errors import FleetStoreError
+from pocketkernel.fleet.records import naming, pieces, read_snapshot, write_snapshot
 
 CONFIGURATION, SNAPSHOT, ARCHIVE = "fleet.pk", "snapshot", "archive.sqlite"
 _LARGEST_CONFIGURATION = 2**27
@@ -60,13 +61,7 @@ class FolderStore:
 
     def configuration(self) -> bytes | None:
         """The configuration that is stored here; None if the folder is new."""
-        path = self.path / CONFIGURATION
-        try:
-            if path.stat().st_size > _LARGEST_CONFIGURATION:
-                raise FleetStoreError(f"{path} is too large to be a configuration.")
-            return path.read_bytes()
-        except FileNotFoundError:
-            return None
+        return _contents(self.path / CONFIGURATION, _LARGEST_CONFIGURATION)
 
     def open(self, fleet: Any, configuration: bytes) -> None:
         """Lock the folder, and bring the fleet to the state that is stored here."""
@@ -74,7 +69,7 @@ class FolderStore:
         self._held.enter_context(locked(self.path))
         try:
             if self.configuration() is None:
-                write_atomically(self.path / CONFIGURATION, configuration)
+                write_atomically(self.path / CONFIGURATION, configuration, follow=False)
             if fleet.max_keys is not None or (self.path / ARCHIVE).exists():
                 self.archive = self._held.enter_context(archive_in(self.path / ARCHIVE))
                 fleet._models.archive = self.archive
@@ -86,10 +81,12 @@ class FolderStore:
     def _recover(self, fleet: Any) -> None:
         path = self.path / SNAPSHOT
         if path.exists():
+            if not path.is_file():
+                raise FleetStoreError(f"{path} cannot be read: this is not a regular file.")
             with naming(path), path.open("rb") as file:
-                self._number = int(read_snapshot(fleet, file, path.stat().st_size).get("number", 0))
+                self._number = read_snapshot(fleet, file, path.stat().st_size).get("number", 0)
         log = self._log_path()
-        data = log.read_bytes() if log.exists() else b""
+        data = _contents(log) or b""
         end = 0
         with naming(log):
             for after, payload in _log.records(data):
@@ -145,7 +142,7 @@ class FolderStore:
         assert self._log is not None, "a store that is open"
         if self.archive is not None:
             self.archive.commit()
-        with replacing(self.path / SNAPSHOT) as file:
+        with replacing(self.path / SNAPSHOT, follow=False) as file:
             write_snapshot(fleet, file, {"number": self._number + 1})
         self._log.close()
         old = self._log_path()
@@ -161,3 +158,13 @@ class FolderStore:
             self._log.close()
             self._log = None
         self._held.close()
+
+
+def _contents(path: Path, most: int = 2**62) -> bytes | None:
+    """All of a file of at most so many bytes; None if there is none."""
+    try:
+        return read_file(path, most)
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise FleetStoreError(f"{path} cannot be read: {error}.") from error

@@ -1,7 +1,7 @@
 """Feeding a fleet from files: rows with a key, learned in order, resumed exactly where the store ends."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from pocketkernel import learners, model_file
+from pocketkernel._fields import Check, Fields, is_count, is_number, list_of
 from pocketkernel._files import write_atomically
 from pocketkernel._scores import labels_of
 from pocketkernel.evaluate.job import make_learner
@@ -17,10 +18,10 @@ from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.evaluate.task import CLASSIFICATION, found_task
 from pocketkernel.fleet._fleet import Fleet
-from pocketkernel.fleet._store import FolderStore
-from pocketkernel.fleet.records import FleetStoreError
+from pocketkernel.fleet._store import CONFIGURATION, FolderStore
+from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.stored import read
-from pocketkernel.stream import Block, open_stream
+from pocketkernel.stream import Block, StreamError, open_stream
 
 PIPELINE_FILE = "pipeline.pk"
 AGES = 24
@@ -52,7 +53,14 @@ class Counts:
             return cls()
         if not isinstance(offset, dict) or offset.keys() != asdict(cls()).keys():
             raise FleetStoreError("this fleet was not fed by `pocketkernel fleet run`, so it cannot be resumed by it.")
-        return cls(**offset)
+        given = Fields(offset, "the offset")
+        by_age: Callable[[Check], Check] = lambda check: lambda value: list_of(check)(value) and len(value) == AGES  # noqa: E731
+        return cls(
+            given.take("rows", is_count),
+            given.take("wrong", is_number),
+            given.take("rows_by_age", by_age(is_count)),
+            given.take("wrong_by_age", by_age(is_number)),
+        )
 
 
 class Feed:
@@ -92,10 +100,14 @@ class Feed:
     ) -> None:
         reading = {**(reading or {}), "strict": False, "id": key}
         self.stream = open_stream(source, block=block, rows=rows, **reading)
-        self._blocks = self.stream.blocks()
+        self._key = key
+        self._blocks = self._with_keys(self.stream.blocks())
         self._first = next(self._blocks, None)
-        if self._first is None or self._first.y is None:
-            raise ValueError(f"{self.stream.name} has no rows with a label: give --label.")
+        if self._first is None:
+            none = StreamError("at least one row", "none", file=self.stream.name)
+            raise next(iter(self.stream.skipped.reports), none)
+        if self._first.y is None:
+            raise ValueError(f"{self.stream.name} has no labels, and learning needs them: give --label.")
         self.task = task or found_task(self._first.y)
         classes = None
         if self.task == CLASSIFICATION:
@@ -126,6 +138,17 @@ class Feed:
             if start < len(block):
                 self._learn(block[start:])
                 yield self.counts
+
+    def _with_keys(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The same without rows that have no key, which are reported like others that cannot be used."""
+        for block in blocks:
+            keys = block.ids or []
+            missing = keys.count("")
+            for _ in range(missing):
+                self.stream.skipped.report(StreamError("a key", "nothing", file=block.file, field=self._key))
+            some = block if missing == 0 else block.take(np.flatnonzero([key != "" for key in keys]))
+            if len(some) > 0:
+                yield some
 
     def _all_blocks(self) -> Iterator[Block]:
         assert self._first is not None
@@ -162,13 +185,17 @@ class Feed:
             reading = {**self._reading, **self.stream.dialect, "format": self.stream.format}
             section, arrays = Pipeline(self.stream.n_features, encoding, None, reading).written()
             contents = replace(learners.contents_of(self.fleet.blank()), sections={PIPELINE: section}, arrays=arrays)
-            write_atomically(self.folder / PIPELINE_FILE, model_file.encode(contents))
+            write_atomically(self.folder / PIPELINE_FILE, model_file.encode(contents), follow=False)
 
 
 def pipeline_in(folder: Path) -> Pipeline:
     """How the rows of a fleet in a folder are read."""
     path = folder / PIPELINE_FILE
     if not path.exists():
+        if (folder / CONFIGURATION).exists():
+            raise FileNotFoundError(
+                f"{path} is missing: `pocketkernel fleet run` was killed; the same command resumes it."
+            )
         raise FileNotFoundError(f"{folder} has no {PIPELINE_FILE}: it is not the folder of `pocketkernel fleet run`.")
     with model_file.naming(path):
         pipeline = Pipeline.of(read(path))

@@ -11,14 +11,11 @@ from pocketkernel._core import KeyColumn
 from pocketkernel._json import canonical, parse
 from pocketkernel.fleet import _log, _snapshot
 from pocketkernel.fleet._keys import KINDS
-from pocketkernel.fleet._models import BASE, Rows
-from pocketkernel.model_file import ModelFileError
+from pocketkernel.fleet._models import Rows
+from pocketkernel.fleet._places import BASE
+from pocketkernel.fleet.errors import FleetStoreError
 
 _DTYPES = ("<f4", "<f8", "<i4", "<i8", "|b1", "|i1")
-
-
-class FleetStoreError(ModelFileError):
-    """A stored fleet that cannot be read or does not match; the message says why."""
 
 
 @contextmanager
@@ -63,8 +60,9 @@ def read_snapshot(fleet: Any, file: Any, size: int) -> dict[str, Any]:
     reader = _snapshot.Reader(file, size)
     about, models = reader.about, fleet._models
     try:
-        kind, clock, evicted = about["kind"], int(about["clock"]), int(about["evicted"])
-        if kind not in KINDS or clock < 0 or evicted < 0:
+        kind, clock, evicted = about["kind"], about["clock"], about["evicted"]
+        counts = (clock, evicted, about.get("number", 0))
+        if kind not in KINDS or not all(type(count) is int and 0 <= count < 2**62 for count in counts):
             raise ValueError
         keys = KeyColumn.decoded(reader.keys, kind, reader.count)
     except (KeyError, TypeError, ValueError):

@@ -12,6 +12,7 @@ from pocketkernel.learners._embedding import blank as blank
 from pocketkernel.learners._embedding import budget_name as budget_name
 from pocketkernel.learners._embedding import contents_of as contents_of
 from pocketkernel.learners._embedding import core_of as core_of
+from pocketkernel.learners._embedding import counts_of as counts_of
 from pocketkernel.learners._embedding import is_multiclass as is_multiclass
 from pocketkernel.learners._embedding import loss_name as loss_name
 from pocketkernel.learners._embedding import raw_scores as raw_scores

@@ -278,7 +278,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
             loss=self._recipe.loss,
             rounds=int(done.rounds),
             mistakes=int(done.mistakes),
-            removals=int(done.removals),
+            removals=int(done.removals) if self._budget_name == "budget" else None,
             cumulative_loss=float(done.cumulative_loss),
             delta=delta,
             guarantee=self._guarantee(done, delta),

@@ -74,6 +74,14 @@ def with_core(learner: OnlineLearner, core: Any) -> None:
     learner._tell_labels()
 
 
-def written(learner: OnlineLearner, contents: Contents, state: bytes) -> OnlineLearner:
-    """A learner like the one with these contents, in another state."""
-    return type(learner)._restored(Contents(contents.model, state))[0]
+def counts_of(learner: OnlineLearner) -> list[int]:
+    """Of a classifier with balanced classes, the rows that it has learned of the class in each place."""
+    return [int(count) for count in getattr(learner, "_counts", ())]
+
+
+def written(learner: OnlineLearner, contents: Contents, state: bytes, counts: Sequence[int] = ()) -> OnlineLearner:
+    """A learner like the one with these contents, in another state; `counts` as `counts_of` gives them."""
+    model = type(learner)._restored(Contents(contents.model, state))[0]
+    if isinstance(model, OnlineKernelClassifier) and len(counts):
+        model._counts[:] = counts
+    return model

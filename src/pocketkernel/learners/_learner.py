@@ -99,7 +99,7 @@ class OnlineLearner(Parameters):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         X = check_rows(self, X, reset=begin)
-        y = self._checked_targets(y, X.shape[0], begin)
+        y = self._checked_targets(y, X.shape[0], begin and classes is None)
         weights = checked_weights(sample_weight, X.shape[0])
         if begin:
             self._begin(X, y, classes, restart)

@@ -50,9 +50,9 @@ class Recipe:
         """Bytes of the learner, bytes of its saved state, and the core's status: 0 if it can be built."""
         return _core.size_of(self.learner, self.doubles, self.settings())
 
-    def fleet(self) -> _core.Fleet:
-        """Build a fleet of such learners."""
-        return _core.Fleet(self.learner, self.doubles, forced(), self.settings())
+    def fleet(self, *, balanced: bool = False) -> _core.Fleet:
+        """Build a fleet of such learners; `balanced` has them weigh classes by the inverse of their frequencies."""
+        return _core.Fleet(self.learner, self.doubles, forced(), self.settings(), balanced)
 
     def build(self) -> _core.Learner:
         """Build the learner, at the level that the environment asks for or the best."""

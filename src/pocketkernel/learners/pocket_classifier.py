@@ -28,6 +28,9 @@ FIRST_SHARES = ((0.10, 0.20), (0.25, 0.15))
 LEAST_ADDITIVE = 16
 """Functions of single columns take part if the frequencies have at least so many times their bytes."""
 
+RING, FERNS, ADDITIVE, LAG = Laplacian(1.0), Polynomial(4), Matern32(1.0), Linear()
+"""Experts that are not kernels: in a recipe, which lists kernels, these stand for them, as the core reads it."""
+
 EVENTS = ("classes exchanged", "confidence lost", "column changed")
 """Kinds of events, as the core numbers them."""
 
@@ -153,7 +156,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     def _short_names(cls, kernels: tuple[Kernel, ...]) -> list[str]:
         names = ["linear", *(f"width {kernel.width:g}" for kernel in kernels if isinstance(kernel, Gaussian))]
         names += ["ring", "ferns"] if cls._has_block(kernels) else []
-        names += ["additive"] if any(isinstance(kernel, Matern32) for kernel in kernels) else []
+        names += ["additive"] if ADDITIVE in kernels else []
         return names + (["lag"] if len(kernels) > len(names) else [])
 
     @property
@@ -172,7 +175,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         return np.array(self._fitted().relevance())
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        names, evidence = self._expert_names(), self._fitted().evidence()
+        names, evidence = list(self.shares_), self._fitted().evidence()
         if not evidence:
             return Guarantee(None, "In so little memory it is a linear model alone: there is no mixture to bound.")
         sums = MixtureSums.of(evidence, len(names))
@@ -189,16 +192,6 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
             unknown=(ROUNDING,),
             experts=regrets,
         )
-
-    def _expert_names(self) -> list[str]:
-        """What each expert is, in words."""
-        kernels = self._recipe.kernels
-        named = {
-            "linear": "the last labels", "laplacian": "the last rows", "polynomial": "the ferns",
-            "matern32": "the functions of single columns",
-        }  # fmt: skip
-        rest = [named.get(one.family) or f"the width {one.parameter:g}" for one in kernels[1:]]
-        return ["the linear part", *rest]
 
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
         if not isinstance(self.lag, bool | np.bool_):
@@ -229,18 +222,18 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         functions, size = 1 if recipe.classes == 2 else recipe.classes, 8 if recipe.doubles else 4
         bytes_of_one, all_widths = recipe.features + (4 * functions + 1) * size, ROOM[0][0]
         additive = max(all_widths, LEAST_ADDITIVE * 16 * functions * size * recipe.features // bytes_of_one)
-        block, lag = (Laplacian(1.0), Polynomial(4)), (Linear(),) if self.lag else ()
+        block, lag = (RING, FERNS), (LAG,) if self.lag else ()
         always = block if recipe.classes > 2 else ()
         choices = [(least, (Linear(), *((*widths, *always, *lag) if widths else ()))) for least, widths in ROOM]
         if recipe.features < WIDE:
-            choices.insert(0, (additive, (Linear(), *WIDTHS, *always, Matern32(1.0), *lag)))
+            choices.insert(0, (additive, (Linear(), *WIDTHS, *always, ADDITIVE, *lag)))
         if recipe.classes == 2 and recipe.features < WIDE:
             least = max(all_widths, LEAST_BLOCK // bytes_of_one)
             choices.insert(0, (least, (Linear(), *WIDTHS, *block, *lag)))
-            choices.insert(0, (max(least, additive), (Linear(), *WIDTHS, *block, Matern32(1.0), *lag)))
+            choices.insert(0, (max(least, additive), (Linear(), *WIDTHS, *block, ADDITIVE, *lag)))
         return choices
 
     @staticmethod
     def _has_block(kernels: tuple[Kernel, ...]) -> bool:
         """Whether a ring of rows and ferns share the memory of the frequencies."""
-        return any(isinstance(kernel, Laplacian) for kernel in kernels)
+        return RING in kernels

@@ -22,7 +22,7 @@ def certificate_tables(certificate: Certificate) -> list[Table]:
     ]
     done: list[list[Any]] = [
         [f"{certificate.loss} loss", certificate.cumulative_loss],
-        *([] if told.experts else [["removals", float(certificate.removals)]]),  # a mixture of experts removes nothing
+        *([] if certificate.removals is None else [["removals", float(certificate.removals)]]),
         *([f"regret against {name}", regret] for name, regret in told.experts),
     ]
     if certificate.value is not None:

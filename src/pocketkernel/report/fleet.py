@@ -1,7 +1,9 @@
 """The report of a fleet: how its keys fare, and how they learn with age."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +20,40 @@ FEW_ROWS = 20
 Floats = npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Measure:
+    """How the rows of a fleet are judged.
+
+    Parameters
+    ----------
+    name, unit : str
+        Such as "mistakes" and "%".
+    of : function
+        The figure of some rows, from their number and the sum of what was wrong.
+    """
+
+    name: str
+    unit: str
+    of: Callable[[Any, Any], Any]
+
+    @property
+    def title(self) -> str:
+        """Name and unit."""
+        return f"{self.name} {self.unit}".rstrip()
+
+
+MISTAKES = Measure("mistakes", "%", lambda rows, wrong: 100 * wrong / rows)
+ERROR = Measure("root mean square error", "", lambda rows, wrong: np.sqrt(wrong / rows))
+
+
 def write_fleet_report(
     path: str | os.PathLike[str],
     *,
     title: str,
+    measure: Measure,
     rows: Floats,
-    mistakes: Floats,
+    wrong: Floats,
+    evictions: int,
     by_age: tuple[Sequence[int], Sequence[float]],
     slot_bytes: int,
     nbytes: int,
@@ -38,56 +68,64 @@ def write_fleet_report(
         The HTML file; one that is there is replaced.
     title : str
         Of the page.
-    rows, mistakes : arrays
-        Of every key.
+    measure : Measure
+        How rows are judged.
+    rows, wrong : arrays
+        Of every key in memory: how many rows, and the sum of what was wrong with them.
+    evictions : int
+        How many times a key was evicted.
     by_age : two lists
-        Rows and mistakes by the number of a row among those of its key: 1, 2 to 3, 4 to 7, and so on.
+        Rows and the sums of what was wrong, of all keys, by the number of a row among those of its key: 1, 2 to 3, 4 to
+        7, and so on.
     slot_bytes, nbytes : int
         Bytes of a model, and of the whole fleet.
     slowest : Table
-        Keys with the highest rates of mistakes.
+        Keys that fare worst.
     next_steps : list of Step, default=()
         What the reader may do next.
     """
     counted = rows >= FEW_ROWS
-    rates = mistakes[counted] / rows[counted]
-    total = 100 * mistakes.sum() / max(rows.sum(), 1)
+    charts = [*_distribution(measure, rows[counted], wrong[counted]), *_ages(measure, *by_age)]
+    total, all_rows = float(measure.of(max(sum(by_age[0]), 1), sum(by_age[1]))), sum(by_age[0])
+    left = f" in memory after {evictions:,} evictions" if evictions else ""
     write_page(
         path,
         title=title,
-        lead=f"{len(rows):,} keys, {int(rows.sum()):,} rows.",
+        lead=f"{len(rows):,} keys{left}, {all_rows:,} rows.",
         tiles=[
-            Tile("mistakes", f"{total:.2f} %", "of all rows"),
+            Tile(measure.name, f"{total:.2f} %" if measure is MISTAKES else f"{total:.4g}", "of all rows"),
             Tile("keys", f"{len(rows):,}", f"{int(counted.sum()):,} with {FEW_ROWS} rows or more"),
             Tile("bytes of a model", written(slot_bytes, "bytes")),
             Tile("bytes in all", written(nbytes, "bytes")),
         ],
         tables=[slowest],
-        charts={"mistakes": [*_distribution(rates), *_ages(*by_age)]},
+        charts={"mistakes" if measure is MISTAKES else "errors": charts},
         next_steps=next_steps,
     )
 
 
-def histogram(rates: Floats) -> tuple[Floats, Floats]:
-    """Middles of the bins of rates of mistakes, in percent, and how many keys are in each."""
-    counts, edges = np.histogram(100 * rates, bins=BINS, range=(0, 100))
-    return (edges[1:] + edges[:-1]) / 2, counts.astype(np.float64)
+def histogram(measure: Measure, figures: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Edges of the bins of the figures of keys, and how many keys are in each bin."""
+    most = 100.0 if measure is MISTAKES else float(figures.max(initial=0.0)) or 1.0
+    counts, edges = np.histogram(figures, bins=BINS, range=(0, most))
+    return edges, counts
 
 
-def _distribution(rates: Floats) -> list[Chart]:
-    if not len(rates):
+def _distribution(measure: Measure, rows: Floats, wrong: Floats) -> list[Chart]:
+    if not len(rows):
         return []
-    middles, counts = histogram(rates)
-    series = [Series("keys", middles, counts)]
-    return [Chart("Keys by their rate of mistakes", series, x_label="mistakes in %", y_label="keys")]
+    edges, counts = histogram(measure, measure.of(rows, wrong))
+    series = [Series("keys", (edges[1:] + edges[:-1]) / 2, counts)]
+    name = "rate of mistakes" if measure is MISTAKES else measure.name
+    return [Chart(f"Keys by their {name}", series, x_label=measure.title, y_label="keys")]
 
 
-def _ages(rows: Sequence[int], wrong: Sequence[float]) -> list[Chart]:
+def _ages(measure: Measure, rows: Sequence[int], wrong: Sequence[float]) -> list[Chart]:
     seen = np.array(rows, dtype=np.float64)
     used = seen > 0
     if used.sum() < 2:
         return []
     age = 2.0 ** np.arange(len(seen))[used]
-    rate = 100 * np.array(wrong)[used] / seen[used]
-    series = [Series("mistakes", age, rate)]
-    return [Chart("Mistakes by the age of a key", series, x_label="rows of a key", y_label="mistakes in %", log_x=True)]
+    series = [Series(measure.name, age, measure.of(seen[used], np.array(wrong)[used]))]
+    title = f"{measure.name.capitalize()} by the age of a key"
+    return [Chart(title, series, x_label="rows of a key", y_label=measure.title, log_x=True)]

@@ -92,7 +92,7 @@ def write_page(
         commands=[command for command in dict.fromkeys(commands) if command],
         versions=versions,
     )
-    write_atomically(path, text.encode("utf-8", "replace"))
+    write_atomically(path, text.encode("utf-8", "replace"), follow=False)
 
 
 def _section(key: str, parts: Sequence[Chart | Part], safe: Any) -> dict[str, Any]:

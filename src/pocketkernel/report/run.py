@@ -94,7 +94,7 @@ def write_report(
         title=title,
         lead=" · ".join(filter(None, [str(settings.get("source") or ""), str(settings.get("when") or "")[:10]])),
         tiles=tiles,
-        warnings=results.get("warnings", ()),
+        warnings=[*results.get("warnings", ()), *results.get("remarks", ())],
         tables=[table, *([] if results.get("task") == "regression" else intervals_of(record.curve))],
         charts=charts,
         next_steps=next_steps,

@@ -149,7 +149,11 @@ class ArrowBatches:
         if t.is_dictionary(type):
             return self._is_text(type.value_type) or self._is_number(type.value_type)
         kinds = (t.is_string, t.is_large_string, t.is_string_view, t.is_integer, t.is_boolean, t.is_null, t.is_temporal)
-        return any(kind(type) for kind in kinds) and not t.is_duration(type)
+        return (any(kind(type) for kind in kinds) and not t.is_duration(type)) or self._is_bytes(type)
+
+    def _is_bytes(self, type: Any) -> bool:
+        t = self.pa.types
+        return any(kind(type) for kind in (t.is_binary, t.is_large_binary, t.is_fixed_size_binary))
 
     @no_search()
     def _numbers(self, names: list[str], rows: "_Rows") -> Floats:
@@ -198,11 +202,21 @@ class ArrowBatches:
             values = values.cast(self.pa.string())
         if kind == "t" and values.type in (self.pa.string(), self.pa.large_string()):
             return [value or None for value in values.to_numpy(zero_copy_only=False).tolist()]
+        if kind == "t" and self._is_bytes(values.type):
+            return [text_of(value) if value else None for value in values.to_pylist()]
         if kind == "t" and self._is_text(values.type):
             return [None if value is None or value == "" else str(value) for value in values.to_pylist()]
         expected = "numbers" if kind == "n" else "text or whole numbers"
         advice = ": convert the column, or name it in drop= or categorical=" if kind == "n" else ": convert the column"
         raise StreamError(expected, f"{values.type}{advice}", file=self.opened.name, field=name)
+
+
+def text_of(value: bytes) -> str:
+    """Bytes as the text that they are, as in Parquet files whose writers do not tell text from bytes; else in hex."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return f"0x{value.hex()}"
 
 
 class _Rows:

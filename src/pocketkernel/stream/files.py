@@ -17,7 +17,7 @@ import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -95,8 +95,14 @@ class Opened:
 
     def read(self, size: int, *, wait: bool = True) -> bytes:
         """Read bytes, or without waiting for all of them; broken compression is an error of the stream."""
-        try:
+        with self.whole():
             return self.file.read(size) if wait else self.file.read1(size)
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Within this, broken compression is an error of the stream."""
+        try:
+            yield
         except _BROKEN as error:
             if not self.compressed:
                 raise

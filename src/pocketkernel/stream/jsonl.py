@@ -153,6 +153,7 @@ class JsonLines:
             at = _skip(buffer, at, " \t\r\n,")
             line, counted = line + buffer.count("\n", counted, at), at
             if at < len(buffer) and buffer[at] == "]":
+                yield from self._after(text, buffer[at + 1 :], line)
                 return
             try:
                 row, end = _decoder.raw_decode(buffer, at)
@@ -169,6 +170,17 @@ class JsonLines:
                 return
             yield line, self._checked(line, row, buffer[at:end].encode("utf-8", "surrogatepass"))
             at = end
+
+    def _after(self, text: Text, rest: str, line: int) -> Iterator[Row | None]:
+        """Nothing may follow an array: a second one would be rows that are never learned."""
+        while not rest.strip() and not text.final:
+            yield None
+            line += rest.count("\n")
+            text.more()
+            rest = text.take()
+        if rest.strip():
+            line += rest[: len(rest) - len(rest.lstrip())].count("\n")
+            yield line, self._error("the end of the file after ]", shown(rest.strip()[:40]), line)
 
     def _new_key(self, line: int, row: dict[str, Any], kinds: dict[str, str]) -> StreamError | None:
         if row.keys() <= kinds.keys():

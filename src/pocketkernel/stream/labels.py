@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 Label = str | int | Literal[False] | None
 LABEL_NAMES = ("label", "y", "target", "class")
+A_CLASS = "one of the classes"
+"""How errors about labels that are none begin."""
 
 
 def all_named(columns: Iterable[str | int], names: list[str], option: str) -> set[str]:
@@ -58,7 +60,7 @@ def as_labels(values: npt.NDArray[np.float64], classes: list[Any] | None) -> npt
 
 def expected_label(classes: list[Any] | None) -> str:
     """What a label should be."""
-    return "a finite number" if classes is None else f"one of the classes {', '.join(map(str, classes))}"
+    return "a finite number" if classes is None else f"{A_CLASS} {', '.join(map(str, classes))}"
 
 
 def rows_until(good: npt.NDArray[np.bool_], most: int | None) -> int:

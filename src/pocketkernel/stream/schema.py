@@ -102,8 +102,9 @@ def plan(
     kept = [guesses[name] for name in names if name not in dropped and name != target]
     used = [guess for guess in kept if guess.role not in LEFT_OUT]
     if not used:
-        if not sample.rows:
-            raise ValueError("the table has column names, but no rows.")
+        if sample.rows < 2:
+            how_many = "only one row" if sample.rows else "no rows"
+            raise ValueError(f"the table has column names, but {how_many}.")
         why = "; ".join(f"{guess.name}: {WHY[guess.role]}, {guess.note}" for guess in kept[:10])
         why = f" ({why})" if why else ""
         raise ValueError(f"no column is left to learn from{why}: use categorical=NAME or numeric=NAME.")
@@ -112,6 +113,9 @@ def plan(
     flags = missing != "error"
     features = {guess.name: _feature(guess, sample.whole, most, hash_width, flags) for guess in used}
     looks = None if target is None else guesses[target]
+    if looks is not None and sample.rows and not looks.levels:
+        rows = f"{'all' if sample.whole else 'the first'} {sample.rows:,} rows"
+        raise ValueError(f"the label column {target!r} is empty in {rows}: choose another column with label=.")
     is_number = looks is None or looks.role in ("number", "decimal") or (looks.name in sample.numbers)
     if looks is not None and looks.levels and looks.levels.keys() <= {"true", "false"}:
         is_number = False  # of JSON and Parquet: answers are true and false as in the file, not 1 and 0
@@ -176,7 +180,7 @@ def _feature(guess: Guess, whole: bool, most: int, hash_width: int | None, flags
 def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: bool, is_dropped: bool) -> Column:
     examples = ", ".join(map(short, guess.examples))
     if is_label:
-        return Column(guess.name, "label", f"{len(guess.levels):,} different values", examples)
+        return Column(guess.name, "label", _plural(len(guess.levels), "different value"), examples)
     if is_id:
         return Column(guess.name, "id", "kept beside the answers", examples)
     if feature is None:

@@ -131,7 +131,7 @@ class Stream:
             name = f" {self.encoding.label!r}" if self.encoding is not None else ""
             raise ValueError(
                 f"the label{name} has {len(labels):,} different values among the first rows, too many for classes: "
-                "give another label= column, task=regression to predict a number, or classes= with all classes."
+                "choose another column with label=, use task=regression to predict a number, or list all in classes=."
             )
         self.classes = labels.tolist() if labels.dtype.kind == "U" else plain_classes(labels.tolist())
         if self.encoding is not None:
