@@ -628,5 +628,6 @@ def test_weights_are_heeded_by_the_watch_for_change(C):
     y = rng.integers(C, size=len(X))
     weights = np.where(y == 1, 3.0, 0.2)
     models = [make(random_state=seed).fit(X, y, sample_weight=weights) for seed in range(3)]
-    said = np.median([model.predict_proba(X)[:, 1].mean() for model in models])
-    assert abs(said - 3 / (3 + 0.2 * (C - 1))) < 0.03
+    said = np.array([model.predict_proba(X)[:, 1].mean() for model in models])
+    said = said if C == 2 else np.median(said)  # with three classes, one seed of eight is off by 0.07
+    assert np.max(np.abs(said - 3 / (3 + 0.2 * (C - 1)))) < 0.03
