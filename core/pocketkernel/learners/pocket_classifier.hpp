@@ -70,7 +70,7 @@ class PocketClassifier : public Learner<T> {
         return suited ? Status::ok : Status::kernels_not_halving;
     }
 
-    PocketClassifier(const Config& c, Arena& arena)
+    POCKETKERNEL_ONCE PocketClassifier(const Config& c, Arena& arena)
         : Learner<T>(c, arena, {false, sparse_from, rows_of(c), values_of(c)}),
           R_(functions_of(c)),
           widths_(static_cast<std::uint32_t>(widths_of(c))) {
