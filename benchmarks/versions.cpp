@@ -4,7 +4,8 @@
 //
 // FILE has the numbers of rows, columns, classes and values, then starts, columns, values and labels: rows as CSR, or
 // dense if there are as many values as places. Learns ROWS rows, then as many again, which are measured, several times
-// from the same state; prints the least. Without a budget: the linear expert and six widths, as many as there is room.
+// from the same state; prints the least. Without a budget: the linear expert, and as many widths and frequencies as
+// there is room for, as that version chose them.
 #include <time.h>
 
 #include <algorithm>
@@ -59,21 +60,28 @@ int main(int count, char** arguments) {
         kernels.emplace_back(family_named(spec.substr(0, one)), std::stod(spec.substr(one + 1, two - one - 1)),
                              static_cast<std::uint32_t>(std::stoul(spec.substr(two + 1))));
     }
-    if (kernels.empty()) {
-        kernels.emplace_back(Family::linear, 1.0);
-        for (double width : {4.0, 2.0, 1.0, 0.5, 0.25, 0.125}) kernels.emplace_back(Family::gaussian, width);
-    }
-    config.kernels = kernels.data();
-    config.kernel_count = kernels.size();
+    const auto fits = [&](std::size_t budget) {
+        config.kernels = kernels.data();
+        config.kernel_count = kernels.size();
+        config.budget = budget;
+        return size_of<Model>(config).bytes <= memory;
+    };
     if (count > 5) {
-        config.budget = std::stoul(arguments[5]);
+        if (!fits(std::stoul(arguments[5]))) return 5;
     } else {
-        std::size_t fits = 1, too_many = memory;
-        while (fits + 1 < too_many) {
-            config.budget = (fits + too_many) / 2;
-            (size_of<Model>(config).bytes <= memory ? fits : too_many) = config.budget;
+        constexpr double widths[] = {4.0, 2.0, 1.0, 0.5, 0.25, 0.125};
+        constexpr std::size_t rooms[][3] = {{512, 0, 6}, {256, 1, 5}, {128, 1, 4}, {32, 2, 4}};  // frequencies, widths
+        std::size_t most = 0, too_many = memory;
+        for (const auto& room : rooms) {
+            kernels.assign(1, KernelSpec(Family::linear, 1.0));
+            for (std::size_t n = room[1]; n < room[2]; ++n) kernels.emplace_back(Family::gaussian, widths[n]);
+            if (fits(most = room[0])) break;
         }
-        config.budget = fits;
+        while (most + 1 < too_many) {
+            const std::size_t middle = (most + too_many) / 2;
+            (fits(middle) ? most : too_many) = middle;
+        }
+        if (!fits(most)) return 5;
     }
     const std::size_t size = (size_of<Model>(config).bytes + 63) / 64 * 64;
     auto* block = static_cast<unsigned char*>(std::aligned_alloc(64, size));
