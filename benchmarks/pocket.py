@@ -9,6 +9,7 @@ scaled columns, AdaGrad. Data: $POCKETKERNEL_DATA, then ../shared/data; data set
 """
 
 import argparse
+import copy
 import sys
 import time
 import warnings
@@ -291,24 +292,26 @@ def units(names: list[str], permutations: int) -> bool:
     print("|---|---|---|" + "--:|" * 9 + "---|")
     for name, X, y, at in unit_streams(names):
         memory = "48KiB" if X.shape[1] > 64 else "16KiB"
-        run = lambda X, y, memory=memory: wrong(stream(PocketClassifier(memory=memory, random_state=0), X, y)[0], y)  # noqa: E731
+        learned = PocketClassifier(memory=memory, random_state=0)
+        before = wrong(stream(learned, X[:at], y[:at])[0], y[:at])
         for columns, where in (("all", slice(None)), ("one", slice(1))):
             for change, (factor, shift) in CHANGES.items():
-                changed = X.copy()
-                changed[at:, where] = factor * X[at:, where] + shift * X[:, where].std(axis=0)
-                after, new = run(changed, y), run(changed[at:], y[at:])
+                changed, labels = X[at:].copy(), y[at:]
+                changed[:, where] = factor * changed[:, where] + shift * X[:, where].std(axis=0)
+                after, new = (
+                    wrong(stream(model, changed, labels)[0], labels)
+                    for model in (copy.deepcopy(learned), PocketClassifier(memory=memory, random_state=0))
+                )
                 parts = [
-                    part
-                    for missed in (after[at:], new)
-                    for part in (missed[:1000], missed[1000:5000], missed[5000:20_000])
+                    part for missed in (after, new) for part in (missed[:1000], missed[1000:5000], missed[5000:20_000])
                 ]
                 late, whole = (
-                    after[at + 5000 : at + 10_000].mean() / new[5000:10_000].mean(),
-                    after[at : at + 10_000].mean() / new[:10_000].mean(),
+                    after[5000:10_000].mean() / new[5000:10_000].mean(),
+                    after[:10_000].mean() / new[:10_000].mean(),
                 )
                 kept = max(late, whole) <= 1.5
                 good &= kept
-                figures = " | ".join(f"{100 * part.mean():.2f}" for part in (after[at - 5000 : at], *parts))
+                figures = " | ".join(f"{100 * part.mean():.2f}" for part in (before[-5000:], *parts))
                 figures += f" | {late:.2f} | {whole:.2f}"
                 print(
                     f"| {name} | {columns} | {change} | {figures} | {'' if kept else 'MISSED'} |",

@@ -1279,6 +1279,9 @@ double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_
 
 NB_MODULE(_core, m) {
     m.doc() = "Compiled core of pocketkernel.";
+    // A process that is interrupted ends with objects alive, in frames of other threads or of a traceback. That is no
+    // leak, but nanobind would end its output with a list of them.
+    nb::set_leak_warnings(false);
     count_forks();
     m.attr("UNSUITED") = PyLearner::unsuited;
     m.def("levels", levels, "Levels that this machine can run, slowest first.");

@@ -40,6 +40,8 @@ def session(partitions=2):
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        # For a JVM that lives for seconds: its better compiler would take longer than it saves.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

@@ -314,7 +314,7 @@ def test_flipped_labels_are_an_event(tmp_path, capsys):
 
 
 def rare(rng, rows, share):
-    """Rows of a rare class that can be ranked, but hardly ever be told for sure."""
+    """Rows of a rare class that can be ranked, but almost never be told for sure."""
     X = rng.normal(size=(rows, 3))
     odds = share / (1 - share) * np.exp(1.2 * X[:, 0] - 0.72)
     return X, np.where(rng.random(rows) < odds / (1 + odds), "fraud", "ok")
@@ -325,14 +325,14 @@ def test_no_better_than_the_majority_is_said(tmp_path, capsys):
     found = answer(capsys, tmp_path / "fraud.csv")["metrics"]
     said = found["remarks"]
     assert "Not clearly better than always the most frequent class" in said[0]
-    assert "Class fraud is hardly ever predicted" in said[1]
+    assert "Class fraud is almost never predicted" in said[1]
     assert found["auc"] > 0.6 and "predict --proba" in said[2]
     assert "--set class_weight=balanced" in said[3]
     text = shown(capsys, tmp_path / "fraud.csv")
     assert "What this means" in text
     assert all(len(line) <= 80 for line in text.splitlines() if line.startswith("│"))
     assert main(["run", str(tmp_path / "fraud.csv"), "--out", str(tmp_path / "page")]) == 0
-    assert "hardly ever predicted" in (tmp_path / "page" / "report.html").read_text()
+    assert "almost never predicted" in (tmp_path / "page" / "report.html").read_text()
     capsys.readouterr()
     weighted = answer(capsys, tmp_path / "fraud.csv", "--set", "class_weight=balanced", "--force")["metrics"]
     assert weighted["remarks"] == []

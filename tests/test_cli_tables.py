@@ -6,6 +6,7 @@ import pytest
 
 import tables
 from pocketkernel.cli import main
+from pocketkernel.cli.show import say
 
 CASES = {
     "titanic": (tables.titanic, "Survived", 10),
@@ -164,3 +165,25 @@ def test_labels_that_are_nowhere(tmp_path, capsys):
     assert main(["run", str(tmp_path / "empty.csv"), "--label", "y", "--out", str(tmp_path / "run")]) == 2
     said = capsys.readouterr().err
     assert "the label column 'y' is empty in all 50 rows: choose another column with --label." in said
+
+
+def test_booleans_of_json_are_called_so(tmp_path, capsys):
+    rows = [{"paid": k % 3 == 0, "x": k % 7, "y": "ab"[k % 2]} for k in range(60)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["run", "rows.jsonl", "--no-report", "--json"]) == 0
+    schema = {one["name"]: one for one in json.loads(capsys.readouterr().out)["schema"]}
+    assert schema["paid"]["role"] == "boolean" and schema["paid"]["encoded"] == "0 or 1"
+
+
+def test_sentences_are_broken_between_words_on_a_terminal(capsys, monkeypatch):
+    sentence, table, words = "whatever the rows are " * 10, "a  1\n" + "b  " * 40, "pocketkernel " * 20
+    say(sentence)
+    assert capsys.readouterr().out == sentence + "\n"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "40")
+    say(sentence)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 40 and " ".join(lines) == sentence.strip()
+    say(table)
+    say(words, copied=True)
+    assert capsys.readouterr().out == f"{table}\n{words}\n"

@@ -150,7 +150,7 @@ def test_readme_has_the_figures_of_this_model(tmp_path):
     assert len(model.to_bytes()) < flash < 64_000
     assert model.nbytes < ram < model.nbytes + 8_000
     assert 500 < stack < 8_000 and 1_000 < mean <= longest
-    assert not (folder / "build").exists()
+    assert not (folder / "build").exists() and not (folder / "state.bin").exists()
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax", "maxabs"])
@@ -218,6 +218,9 @@ def test_bad_arguments(tmp_path):
     (tmp_path / "full" / "mine").touch()
     with pytest.raises(FileExistsError, match="not an empty folder"):
         device.export(model, tmp_path / "full")
+    with pytest.raises(NotADirectoryError, match="mine is not a folder"):
+        device.export(model, tmp_path / "full" / "mine" / "project")
+    assert [path.name for path in tmp_path.rglob("*")] == ["full", "mine"]
     state = device.export(model, tmp_path / "project", measure=False)
     assert (state / "pk_model.h").is_file()
     with pytest.raises(pk.ModelFileError, match="bytes, but 3 were given"):
@@ -228,6 +231,52 @@ def test_bad_arguments(tmp_path):
     assert device.from_bytes(model, good).to_bytes() == whole
     with pytest.raises(pk.ModelFileError, match="damaged"):
         device.from_bytes(model, good[:-1] + bytes([good[-1] ^ 1]))
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_failure_leaves_nothing(tmp_path, monkeypatch, existing):
+    """Neither a half-written project nor a temporary folder."""
+    model, _, _ = trained("MOMDS")
+    folder = tmp_path / "some" / "project"
+    if existing:
+        folder.mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+
+    def fail(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(sys.modules["pocketkernel.device.export"], "_filled", fail)  # the last file
+    with pytest.raises(OSError, match="no space left"):
+        device.export(model, folder, measure=False)
+    assert sorted(tmp_path.rglob("*")) == before
+    monkeypatch.undo()
+    device.export(model, folder, measure=False)
+    assert (folder / "README.md").is_file() and not list(folder.parent.glob(".*")) and not list(folder.glob(".*"))
+
+
+@needs_chip
+def test_a_project_that_cannot_be_measured(tmp_path, monkeypatch):
+    model, _, _ = trained("MOMDS")
+    monkeypatch.setattr(sys.modules["pocketkernel.device.export"], "PROGRAM", ("Makefile",))
+    with pytest.raises(RuntimeError, match="measure=False"):
+        device.export(model, tmp_path / "project")
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_chip
+@pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake")
+@pytest.mark.parametrize("chip", [None, "cortex-m3", "cortex-m33"])
+def test_cmake(tmp_path, chip):
+    """The same program as with make, in a folder with a space."""
+    model, X, y = trained("MOMDS")
+    folder = device.export(model, tmp_path / "a project", measure=False)
+    (folder / "rows.bin").write_bytes(lessons(model, X, y, False))
+    more = f"-DCMAKE_TOOLCHAIN_FILE=board/arm-none-eabi.cmake -DCHIP={chip}" if chip else ""
+    command = f"cmake -B build/x {more} && cmake --build build/x --target run"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    state = (folder / "state.bin").read_bytes()
+    assert device.from_bytes(model, state).to_bytes() == model.partial_fit(X, y).to_bytes()
 
 
 def test_strange_labels_in_the_readme(tmp_path):
@@ -351,11 +400,8 @@ def test_arduino_library(tmp_path):
     assert "vadd.f32" in done.stdout and not re.search(r"\tvfn?m[as]\.f32", done.stdout)
 
 
-@needs_make
-def test_the_sketch_of_the_arduino_library(tmp_path):
-    """It learns rows from the serial line, here standard input, and prints a state that Python takes back."""
-    model, X, y = trained("PocketClassifier")
-    folder = device.export(model, tmp_path / "PocketModel", "arduino")
+def sketch(folder):
+    """The sketch of an Arduino library as a program whose serial line is standard input and output."""
     (folder / "Arduino.h").write_text(
         """#include <stdio.h>
         #include <stdlib.h>
@@ -369,8 +415,10 @@ def test_the_sketch_of_the_arduino_library(tmp_path):
             void print(char sign) { putchar(sign); }
             void print(const char* text) { fputs(text, stdout); }
             void print(unsigned char number, int) { printf("%X", number); }
+            void print(int number) { printf("%d", number); }
             void println() { puts(""); }
             void println(int number) { printf("%d", number), puts(""); }
+            void println(double number, int digits) { printf("%.*f", digits, number), puts(""); }
             void println(const char* text) { puts(text); }
         } Serial;
         """
@@ -381,17 +429,42 @@ def test_the_sketch_of_the_arduino_library(tmp_path):
     command = "c++ -std=gnu++17 -O1 -fno-exceptions -fno-rtti -ffp-contract=off -Isrc -I. sketch.cpp src/pk_model.cpp"
     done = subprocess.run(f"{command} -o sketch", shell=True, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+    def ask(*lines):
+        text = "\n".join(lines) + "\n"
+        done = subprocess.run("./sketch", cwd=folder, input=text, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    return ask
+
+
+@needs_make
+def test_the_sketch_of_the_arduino_library(tmp_path):
+    """It learns rows from the serial line and prints a state that Python takes back."""
+    model, X, y = trained("PocketClassifier")
+    ask = sketch(device.export(model, tmp_path / "PocketModel", "arduino"))
     lines = [" ".join(map(repr, map(float, row))) for row in X[:40]]
     learned = [f"{line} {place}" for line, place in zip(lines, np.searchsorted(model.classes_, y[:40]), strict=True)]
-    asked = "\n".join([lines[0], *learned, "save", f"{lines[0]} 7"]) + "\n"
-    told = subprocess.run("./sketch", cwd=folder, input=asked, capture_output=True, text=True, check=True).stdout.split(
-        "\n"
-    )
+    told = ask(lines[0], *learned, "save")
     assert told[0] == model.predict(X[:1])[0]
     stayed = type(model).from_bytes(model.to_bytes())
     assert told[1:41] == [str(stayed.classes_[int(s > 0)]) for s in stayed.predict_then_learn(X[:40], y[:40])]
     assert device.from_bytes(model, bytes.fromhex(told[41])).to_bytes() == stayed.to_bytes()
-    assert told[42].startswith("refused: status ")
+    # What is no row is not learned.
+    bad = ("1 2 3", f"{learned[0]} 1", "1 2 3 x 5", "1 " * 200, f"{lines[0]} 7", f"{lines[0]} 0.5", f"{lines[0]} nan")
+    *told, state = ask(*bad, "save")
+    assert [text.split(":")[0] for text in told] == ["not a row"] * 4 + ["refused"] * 3
+    assert device.from_bytes(model, bytes.fromhex(state)).to_bytes() == model.to_bytes()
+
+
+@needs_make
+def test_the_sketch_of_a_regressor(tmp_path):
+    model, X, y = trained("PocketRegressor")
+    ask = sketch(device.export(model, tmp_path / "PocketModel", "arduino"))
+    row = " ".join(map(repr, map(float, X[0])))
+    answer, again, state = ask(row, f"{row} {float(y[0])!r}", "save")
+    assert answer == again == f"{model.predict(X[:1])[0]:.6f}"
+    assert device.from_bytes(model, bytes.fromhex(state)).to_bytes() == model.partial_fit(X[:1], y[:1]).to_bytes()
 
 
 @needs_chip
@@ -431,9 +504,9 @@ def test_headers():
 def test_command_line(tmp_path, capsys):
     model, _, _ = trained("PocketClassifier")
     model.save(tmp_path / "model.pk")
-    project = tmp_path / "project"
+    project = tmp_path / "a project"
     assert main(["device", str(tmp_path / "model.pk"), "--out", str(project), "--target", "host"]) == 0
-    assert f"make -C {project} run" in capsys.readouterr().out.replace("\n", " ")
+    assert f"make -C '{project}' run" in capsys.readouterr().out.replace("\n", " ")
     assert "learned 2000 rows" in run(project, "host")
 
 

@@ -33,7 +33,7 @@ from pocketkernel import (
     SharedMOMDH,
 )
 from pocketkernel.cli import main
-from pocketkernel.fleet import Fleet, FleetStoreError, FolderStore, _log
+from pocketkernel.fleet import Fleet, FleetStoreError, FolderStore, _archive, _log
 
 LEARNERS = [
     MOMDS(budget=12, random_state=0),
@@ -604,6 +604,15 @@ def test_a_torn_or_damaged_log(tmp_path):
         log.write_bytes(torn)
         with Fleet.load(tmp_path / "fleet") as fleet:
             assert fleet.clock == (300 if torn == data else 250)
+    sectors = np.arange(ends[4], ends[5], 512)
+    for _ in range(25):  # a tail whose sectors reached the disk in any order
+        torn = bytearray(data)
+        for at in rng.permutation(sectors)[: rng.integers(1, len(sectors) + 1)].tolist():
+            end = min(at + 512, len(torn))
+            torn[at:end] = bytes(end - at)
+        log.write_bytes(torn)
+        with Fleet.load(tmp_path / "fleet") as fleet:
+            assert fleet.clock == 250
     for at in rng.integers(0, ends[4], 40).tolist():  # what was acknowledged is never dropped in silence
         bad = bytearray(data)
         bad[at] ^= 1 << rng.integers(8)
@@ -693,6 +702,34 @@ def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
         other = fleet_of()
         other.partial_fit(*stream)
         assert same(fleet, other)
+
+
+@pytest.mark.parametrize("waiting", [2**30, 5000])
+def test_a_full_disk_loses_no_evicted_model(waiting, tmp_path, monkeypatch):
+    """Neither if the caller goes on in the same process, nor if the fleet is loaded again."""
+    monkeypatch.setattr(_archive, "WAITING", waiting)
+    keys, X, y = stream = keyed(600)
+    unlimited = fleet_of()
+    scores = fed(unlimited, stream, 50)
+    failures = 0
+    with fleet_of(max_keys=4, store=FolderStore(tmp_path / "fleet", sync_every=50, snapshot_bytes=9000)) as fleet:
+        base = fleet._store.archive._base
+        for at in range(0, 600, 50):
+            some = slice(at, at + 50)
+            base.execute(f"PRAGMA max_page_count = {1 if 200 <= at < 300 else 10**6}")
+            try:
+                found = fleet.predict_then_learn(keys[some], X[some], y[some], offset=at + 50)
+            except OSError as error:
+                assert "archive.sqlite: database or disk is full" in str(error)
+                failures += 1
+            else:
+                assert np.array_equal(found, scores[some])
+        assert failures > 0
+        assert fleet.clock == 600
+        assert all(fleet[key].to_bytes() == unlimited[key].to_bytes() for key in unlimited)
+    with Fleet.load(tmp_path / "fleet") as fleet:
+        assert (fleet.clock, fleet.offset) == (600, 600)
+        assert all(fleet[key].to_bytes() == unlimited[key].to_bytes() for key in unlimited)
 
 
 # ---- command line ---------------------------------------------------------------------------------------------------
@@ -829,6 +866,16 @@ def test_what_cannot_be_a_key_is_not_in_a_fleet():
             fleet[key]
         with pytest.raises(KeyError):
             del fleet[key]
+
+
+@pytest.mark.parametrize("keys", [np.array([3, 4]), np.array(["a", "b"])], ids=["int", "str"])
+def test_keys_of_arrays_one_by_one(keys):
+    fleet = fleet_of().partial_fit(keys, np.zeros((2, 3)), [0, 1])
+    for key in keys:
+        assert key in fleet
+        fleet[key] = fleet[key]
+    del fleet[keys[0]]
+    assert list(fleet) == keys.tolist()[1:]
 
 
 @pytest.mark.parametrize("copy", [copy.copy, copy.deepcopy, pickle.dumps])

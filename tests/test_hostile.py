@@ -83,10 +83,75 @@ print(rows, refills[0])
 """
 
 
-def test_arrays_refilled_while_they_are_read(capsys):
+REFILL_FLEET = """
+import sys, threading, time, warnings
+import numpy as np
+from scipy import sparse
+from pocketkernel import MOMDS, PocketClassifier, PocketRegressor
+from pocketkernel.fleet import Fleet
+
+rng = np.random.default_rng(int(sys.argv[2]))
+n, d = 600, 80
+few, many = np.zeros((n, d)), rng.normal(size=(n, d))
+few[:, ::8] = many[:, ::8]
+rubbish = np.where(rng.random((n, d)) < 0.1, rng.choice([np.nan, np.inf, -np.inf, 1e300, -0.0], (n, d)), many)
+y = rng.integers(2, size=n)
+LEARNERS = (PocketClassifier(memory="24KiB", random_state=0), MOMDS(budget=12, random_state=0),
+            PocketRegressor(memory="24KiB", random_state=0))
+WAYS = [(learner, kind, given) for learner in LEARNERS for kind in ("dense", "csr")
+        for given in ({}, {"base": "shared"}, {"max_keys": 20})]
+rows, refills, done = 0, 0, False
+warnings.simplefilter("ignore")
+
+
+def refill(arrays, contents):
+    global refills
+    while not done:
+        for array, content in zip(arrays, contents[refills % len(contents)]):
+            array[:] = content
+        refills += 1
+
+
+for learner, kind, given in WAYS:
+    numbers = isinstance(learner, PocketRegressor)
+    fleet = Fleet(learner, features=d, classes=None if numbers else [0, 1], n_jobs=2, **given)
+    keys, y_, w = rng.integers(0, 50, n), y * 1.0 if numbers else y.copy(), np.ones(n)
+    fleet.partial_fit(keys, few, y_)
+    others = rng.integers(-(2**62), 2**62, n)
+    if kind == "dense":
+        X = few.copy()
+        arrays, odd = [X], [[few], [many], [rubbish]]
+    else:
+        X = sparse.csr_matrix(np.where(rng.random((n, d)) < 0.3, many, 0.0))
+        wild = rng.choice([-1, 0, d, 2**31 - 1, -(2**31)], len(X.indices))
+        arrays = [X.data, X.indices, X.indptr]
+        odd = [[array.copy() for array in arrays], [np.nan, wild, rng.permutation(X.indptr)],
+               [1.0, X.indices[::-1].copy(), 2**31 - 1]]
+    rest = [[keys.copy(), y, 1.0], [others, y, 1e9], [keys[::-1].copy(), 7, np.nan]]
+    contents = [some + more for some, more in zip(odd, rest)]
+    thread = threading.Thread(target=refill, args=(arrays + [keys, y_, w], contents))
+    thread.start()
+    begin = time.monotonic()
+    while time.monotonic() - begin < float(sys.argv[1]) / len(WAYS):
+        answer = fleet.predict if numbers else fleet.decision_function
+        for call in (lambda: fleet.partial_fit(keys, X, y_, sample_weight=w), lambda: answer(keys, X)):
+            rows += n
+            try:
+                call()
+            except (ValueError, IndexError, OverflowError):
+                pass
+    done = True
+    thread.join()
+    done = False
+print(rows, refills)
+"""
+
+
+@pytest.mark.parametrize("script", [REFILL, REFILL_FLEET], ids=["learners", "fleets"])
+def test_arrays_refilled_while_they_are_read(capsys, script):
     seconds = float(os.environ.get("POCKETKERNEL_REFILL_SECONDS", "6"))
     run = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", REFILL, str(seconds), "1"],
+        [sys.executable, "-X", "faulthandler", "-c", script, str(seconds), "1"],
         capture_output=True, text=True, timeout=60 + 10 * seconds, check=False,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip

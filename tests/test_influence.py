@@ -98,6 +98,14 @@ def test_places_of_a_category_count_together():
     assert {one["column"] for one in found} == {"colour", "colour size", "x#y"}
 
 
+def test_the_noise_of_many_places_does_not_outweigh_a_column():
+    rows = np.sign(np.random.default_rng(0).normal(size=(50, 49)))
+    rows -= rows.mean(axis=0)
+    names = [*(f"shop#{k}" for k in range(48)), "x"]
+    found = influence_of(Straight([0.1] * 48 + [1.0]), rows, names, ["shop", "x"])
+    assert [one["column"] for one in found] == ["x", "shop"] and found[1]["share"] == pytest.approx(0.41, abs=0.02)
+
+
 def test_odd_samples():
     assert influence_of(Straight([]), np.empty((0, 0)), [], []) == []
     assert influence_of(Straight([0.0, 0.0]), X[:9, :2], ["a", "b"], []) == []

@@ -98,6 +98,11 @@ def processes_of(session, what):
     return found
 
 
+def commits(folder):
+    """How many micro-batches were committed."""
+    return len(list((folder / "checkpoint" / "commits").glob("[0-9]*")))
+
+
 def kill(pids):
     for pid in pids:
         with suppress(ProcessLookupError):
@@ -116,13 +121,17 @@ def test_killed_and_resumed(tmp_path):
         process = start(tmp_path)
         assert process.stdout.readline() == "running\n"
         name = list(victims)[n % len(victims)]
-        began = time.monotonic()
-        while not processes_of(process.pid, victims[name]) and time.monotonic() - began < 120:
-            time.sleep(0.05)  # the workers start with the first micro-batch
-        time.sleep(moments.uniform(0.0, 4.0))
+        began, before = time.monotonic(), commits(tmp_path)
+        wanted = before + moments.randint(0, 3)
+
+        def is_time(process=process, name=name, wanted=wanted):
+            return commits(tmp_path) >= wanted and processes_of(process.pid, victims[name])
+
+        while process.poll() is None and not is_time() and time.monotonic() - began < 120:
+            time.sleep(0.02)  # the workers start with the first micro-batch
+        time.sleep(moments.uniform(0.0, 1.5))
         killed[name] += process.poll() is None and kill(processes_of(process.pid, victims[name]))
-        commits = len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")))
-        print(f"kill {n}: {name}, after {commits} micro-batches")
+        print(f"kill {n}: {name}, after {commits(tmp_path)} micro-batches, {before} of them before", flush=True)
         with suppress(subprocess.TimeoutExpired):
             process.wait(60)  # what is left gives up by itself, or never
         kill(processes_of(process.pid, b""))

@@ -250,7 +250,7 @@ def test_nested_json(form):
     )
     stream = inferred(text, format=None)
     assert roles(stream) == {
-        "user.age": "number", "user.home.town": "category", "ok": "number", "tags": "left out", "y": "label",
+        "user.age": "number", "user.home.town": "category", "ok": "boolean", "tags": "left out", "y": "label",
     }  # fmt: skip
     X = gather(stream.blocks()).X
     assert X.shape == (40, 4) and X[1].tolist() == [21, 0, 1, 0]
@@ -304,7 +304,7 @@ def test_parquet_types(tmp_path):
     parquet.write_table(table, tmp_path / "a.parquet")
     stream = open_stream(tmp_path / "a.parquet", strict=False)
     assert roles(stream) == {
-        "when": "date", "day": "date", "ok": "number", "kind": "category", "list": "left out", "x": "number",
+        "when": "date", "day": "date", "ok": "boolean", "kind": "category", "list": "left out", "x": "number",
         "y": "label",
     }  # fmt: skip
     X = gather(stream.blocks()).X

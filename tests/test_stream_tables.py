@@ -146,7 +146,7 @@ def test_label_and_classes():
         read(b"a,label\n1,2\n3,\n")
     with pytest.raises(ValueError, match="which column has the labels"):
         read(b"a,b\n1,2\n")
-    with pytest.raises(ValueError, match="label and y may each be it"):
+    with pytest.raises(ValueError, match="label and y could be the label"):
         read(b"label,y,a\n1,2,3\n")
     with pytest.raises(ValueError, match="label='c' is not a column: choose one of these 2: a, b"):
         read(b"a,b\n1,2\n", label="c")

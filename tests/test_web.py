@@ -267,7 +267,8 @@ def test_playground(dist, browser, tmp_path):
     assert shares[-1] <= shares[0]
     # They were about that stream.
     choose(browser, "stream", "rings")
-    assert value(browser, "[playground.state.sizes.length, document.getElementById('sizes').children.length]") == [0, 0]
+    texts = "[...document.querySelectorAll('#sizes .bar > :last-child')].map((one) => one.textContent)"
+    assert value(browser, f"[playground.state.sizes.length, {texts}]") == [0, [""] * 10]
     until(browser, f"{ROWS} > 500 && playground.state.frames.length == 60")
     assert (
         browser.console == []
@@ -286,10 +287,65 @@ def test_playground_with_a_file(dist, browser):
     assert "400 rows, 3 columns, 3 classes" in value(browser, "document.getElementById('note').textContent")
     model = pk.PocketClassifier.from_bytes(bytes(value(browser, "[...playground.state.model.save()]")))
     assert model.classes_.tolist() == ["p", "q", "r"] and model.feature_names_in_.tolist() == ["a", "b", "c"]
+    # Another size begins again with the first row, and compares the same rows.
+    choose(browser, "memory", 5, "input")
+    until(browser, f"{ROWS} == 400")
+    model = pk.PocketClassifier.from_bytes(bytes(value(browser, "[...playground.state.model.save()]")))
+    assert model.diagnostics_["rounds"] == 400 and model.feature_names_in_.tolist() == ["a", "b", "c"]
+    click(browser, "compare")
+    until(browser, "!document.getElementById('compare').disabled && playground.state.sizes.length == 10", 240)
+    assert 0 < value(browser, "playground.state.sizes.at(-1)[1]") < 0.5 and value(browser, ROWS) == 400
     # And back: a model of Python goes on here.
     model.partial_fit(pd.DataFrame(X, columns=["a", "b", "c"]), np.array(["p", "q", "r"])[y])
     browser.evaluate(f"playground.useModel(new Uint8Array({list(model.to_bytes())}))")
-    assert value(browser, "playground.state.model.report().rows") == 800
+    until(browser, "playground.state.model.report().rows == 1200")
+    assert browser.console == []
+
+
+def give(browser, control, path):
+    """Choose a file, as the user does in the browser's window for that."""
+    root = browser.call("DOM.getDocument")["root"]["nodeId"]
+    node = browser.call("DOM.querySelector", nodeId=root, selector=f"#{control}")["nodeId"]
+    browser.call("DOM.setFileInputFiles", files=[str(path)], nodeId=node)
+
+
+@needs_browser
+def test_playground_with_files_from_the_disk(dist, browser, tmp_path):
+    """A CSV is read, the model is downloaded for Python, learns there and comes back; bad files are refused."""
+    open_playground(browser, dist)
+    browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    X, y = stream(300, 2)
+    lines = ["\ufeffa,b,c,label", *(f"{a},{b},{c},{10 * k}" for (a, b, c), k in zip(X, y, strict=True))]
+    (tmp_path / "rows.csv").write_text("\r\n".join(lines))
+    give(browser, "csv", tmp_path / "rows.csv")
+    until(browser, f"{ROWS} == 300")
+    click(browser, "save")
+    end = time.monotonic() + 60
+    while not (tmp_path / "model.pk").exists():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    model = pk.load(tmp_path / "model.pk")
+    assert model.classes_.tolist() == [0, 10] and model.feature_names_in_.tolist() == ["a", "b", "c"]
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model.partial_fit(frame, 10 * y).save(tmp_path / "more.pk")
+    give(browser, "load", tmp_path / "more.pk")
+    until(browser, "playground.state.model.report().rows == 900")
+    note = "document.getElementById('note').textContent"
+    bad = {
+        "": "no rows", "a,b\n1,2\n": "no rows", "x,y\na,b\nc,d\n": "no columns of numbers",
+        "a,b\n1,2\n2,2\n": "1 different labels",
+    }  # fmt: skip
+    for text, said in bad.items():
+        browser.evaluate("document.getElementById('note').textContent = ''")
+        (tmp_path / "bad.csv").write_text(text)
+        give(browser, "csv", tmp_path / "bad.csv")
+        until(browser, f"{note} !== ''")
+        assert said in value(browser, note)
+    give(browser, "load", tmp_path / "bad.csv")
+    until(browser, f"{note}.includes('not a model file')")
+    # The page goes on with what it had.
+    click(browser, "restart")
+    until(browser, f"{ROWS} == 300")
     assert browser.console == []
 
 

@@ -65,11 +65,11 @@ class LabelRing {
     // New room is filled first; if there is less of it, the oldest rows are lost. The others move into the order in
     // which they came, since windows are counted back from the last one.
     void resize(std::size_t pages) {
-        const std::uint64_t now = pages * page, lost = state_->filled - smaller(state_->filled, now);
-        if (state_->filled > 0) rotate(static_cast<std::size_t>((state_->next + lost) % state_->filled));
+        const std::size_t now = pages * page, kept = smaller(rows(), now), lost = rows() - kept;
+        if (rows() > 0) rotate((static_cast<std::size_t>(state_->next) + lost) % rows());
         state_->pages = pages;
-        state_->filled -= lost;
-        state_->next = state_->filled < now ? state_->filled : 0;
+        state_->filled = kept;
+        state_->next = kept < now ? kept : 0;
     }
 
     std::size_t pages() const { return static_cast<std::size_t>(state_->pages); }

@@ -67,6 +67,14 @@ static_assert(FLT_EVAL_METHOD == 0, "pocketkernel needs float and double arithme
 #define POCKETKERNEL_APART
 #endif
 
+// For what runs once in the life of a learner: compiled for size, which takes less time. Small devices are compiled so
+// anyway.
+#if defined(__GNUC__) && POCKETKERNEL_REGISTER_BYTES > 0
+#define POCKETKERNEL_ONCE __attribute__((cold))
+#else
+#define POCKETKERNEL_ONCE
+#endif
+
 #define POCKETKERNEL_BEGIN \
     namespace pocketkernel { \
     inline namespace POCKETKERNEL_LEVEL {

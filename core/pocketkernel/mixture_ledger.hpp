@@ -31,7 +31,7 @@ class MixtureLedger {
 
     // A row of class y that counts `weight` times; scores_of(n) has the R scores of s_n.
     template <class ScoresOf>
-    POCKETKERNEL_APART void observe(double weight, std::size_t y, const double* g, std::size_t R,
+    POCKETKERNEL_APART void observe(double weight, std::size_t y, const double* g, Known<parts::functions> R,
                                     ScoresOf&& scores_of) {
         if (!sums_) return;
         double square = 0.0, *q = sums_ + experts_, *H = q + experts_ + 1;
@@ -76,7 +76,7 @@ class MixtureLedger {
     static constexpr std::size_t triangle(std::size_t n) { return n * (n + 1) / 2; }
 
     // Of two classes the other one's score is 0.
-    static double range_of(const double* s, std::size_t R) {
+    static double range_of(const double* s, Known<parts::functions> R) {
         return R == 1 ? absolute(s[0]) : greatest(s, R) - least(s, R);
     }
 

@@ -46,15 +46,17 @@ double value_limit(Storage storage) {
 template <bool Missing = false, class U>
 [[nodiscard]] inline Status check_values(const U* values, std::size_t n, double limit, std::size_t& fault) {
     const auto is_good = [&](double value) { return absolute(value) <= limit || (Missing && value != value); };
-    bool good = true;
+#if POCKETKERNEL_REGISTER_BYTES > 0
+    bool good = true;  // without a branch for each value
     for (std::size_t i = 0; i < n; ++i) good &= is_good(static_cast<double>(values[i]));
     if (good) return Status::ok;
+#endif
     double value = 0.0;
     for (fault = 0; fault < n; ++fault) {
         value = static_cast<double>(values[fault]);
         if (!is_good(value)) break;
     }
-    if (fault == n) return Status::ok;  // the caller has changed it in the meantime
+    if (fault == n) return Status::ok;  // perhaps the caller has changed it in the meantime
     if (value - value != 0.0) return Status::value_not_finite;
     return limit < 1e18 ? Status::value_beyond_float16 : Status::value_too_large;
 }

@@ -374,6 +374,7 @@ POCKETKERNEL_INLINE void add_product(Pack<T>& total, const std::int8_t* small, T
 // Sum of the lanes in double precision, in a fixed order: the upper half is added to the lower, until one is left.
 template <class T>
 POCKETKERNEL_INLINE double sum(const Pack<T>& a) {
+#if POCKETKERNEL_REGISTER_BYTES > 0
     const Wide<T> wide = widen(a);
     Pack<double> total = wide.p[0];
     if constexpr (Wide<T>::parts == 2) total += wide.p[1];
@@ -382,6 +383,12 @@ POCKETKERNEL_INLINE double sum(const Pack<T>& a) {
     double lane[RegisterOf<double>::lanes];
     std::memcpy(lane, &total.r[0], sizeof lane);
     for (std::size_t n = RegisterOf<double>::lanes / 2; n > 0; n /= 2)
+#else
+    constexpr std::size_t half = lanes_of<T> / 2;
+    double lane[half];
+    for (std::size_t l = 0; l < half; ++l) lane[l] = static_cast<double>(a.r[l]) + static_cast<double>(a.r[l + half]);
+    for (std::size_t n = half / 2; n > 0; n /= 2)
+#endif
         for (std::size_t l = 0; l < n; ++l) lane[l] += lane[l + n];
     return lane[0];
 }

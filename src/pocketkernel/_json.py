@@ -23,7 +23,7 @@ def parse(text: str) -> Any:
             text, parse_int=_integer, parse_float=_finite, parse_constant=_constant, object_pairs_hook=_object
         )
     except RecursionError:
-        raise ValueError("too many brackets within brackets") from None
+        raise ValueError("brackets are nested too deeply") from None
 
 
 def _integer(text: str) -> int:
@@ -35,7 +35,7 @@ def _integer(text: str) -> int:
 def _finite(text: str) -> float:
     value = float(text)
     if value - value != 0:
-        raise ValueError(f"{text[:20]} is beyond every float")
+        raise ValueError(f"{text[:20]} is too large for a float")
     return value
 
 

@@ -122,11 +122,16 @@ def _header(metadata: dict[str, str], shapes: Shapes) -> bytes:
     return header + b" " * (-len(header) % _LENGTH)
 
 
+_AT_ONCE = 2**22  # bytes, some milliseconds: Ctrl-C is answered in between
+
+
 def _sha256(metadata: dict[str, str], shapes: Shapes, pieces: Iterable[bytes]) -> str:
     alone = metadata["format_version"] == "1"
     digest = hashlib.sha256(canonical(metadata if alone else [metadata, _table(shapes)]).encode("ascii"))
     for piece in pieces:
-        digest.update(piece)
+        whole = memoryview(piece)
+        for at in range(0, len(whole), _AT_ONCE):
+            digest.update(whole[at : at + _AT_ONCE])
     return digest.hexdigest()
 
 

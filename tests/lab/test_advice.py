@@ -239,8 +239,8 @@ def test_more_than_two_classes():
         ({"rows": 10}, "rows=10 is too small"),
         ({"length": 100}, "length=100 is too small: there are 200 rows already"),
         ({"memory": "much"}, "memory='much' is not a number of bytes"),
-        ({"permute": 0}, "permute: this is for files"),
-        ({"label": "y"}, "label: this is for files"),
+        ({"permute": 0}, "permute: this applies only to files"),
+        ({"label": "y"}, "label: this applies only to files"),
     ],
 )
 def test_bad_input(change, words):

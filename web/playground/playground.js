@@ -1,5 +1,5 @@
 // The playground: streams of points, a PocketClassifier and a linear model that learn them, and what can be seen of it.
-import { init, PocketClassifier } from "../package/pocketkernel.js";
+import { init, parseBytes, PocketClassifier } from "../package/pocketkernel.js";
 import { STREAMS, random } from "./streams.js";
 
 const CELLS = 60; // of the surface, along each side
@@ -8,6 +8,7 @@ const WINDOW = 200; // rows of the recent mistakes
 const LONGEST = 1200; // points of the chart, and the longest history
 const SPEEDS = [10, 30, 100, 300, 1000, 3000, 10000];
 const SHOWN = 250; // points that stay visible
+const SIZES = 10; // of memory, from 2 KiB on, each twice the one before
 const FRAME = 6; // milliseconds of a frame in which to learn and to score: drawing takes as long again
 
 const $ = (id) => document.getElementById(id);
@@ -19,41 +20,52 @@ let colours = [], ink = "#000", grey = "#888", accent = "#00f", line = "#ccc", c
 const memoryOf = (step) => 1024 * 2 ** Number(step);
 const kib = (bytes) => (bytes >= 1 << 20 ? `${bytes / (1 << 20)} MiB` : `${bytes / 1024} KiB`);
 
+// The chosen stream, from its beginning.
 function source() {
     const name = $("stream").value;
-    if (name === "csv") return state.table;
-    if (name === "draw") return { classes: 3, columns: 2, next: drawnPoint };
+    if (name === "csv") return state.table.open();
+    if (name === "draw") return { classes: 3, columns: 2, next: drawnPoint(random(11)) };
     return STREAMS[name](random(7));
 }
 
-function drawnPoint() {
+// Points that were drawn, again and again, with noise.
+const drawnPoint = (r) => () => {
     if (state.drawn.length === 0) return null;
-    const [x, y, label] = state.drawn[Math.floor(state.random() * state.drawn.length)];
-    const noise = () => (state.random() + state.random() - 1) * 0.08;
+    const [x, y, label] = state.drawn[Math.floor(r() * state.drawn.length)];
+    const noise = () => (r() + r() - 1) * 0.08;
     return { row: [x + noise(), y + noise()], label };
+};
+
+// A model of the least size from this step on that has room for the stream.
+function fitting({ columns, classes, labels }, step, linear = false) {
+    for (; ; ++step) {
+        try {
+            const memory = kib(memoryOf(step)).replace(" ", "");
+            return new PocketClassifier({ features: columns, classes: labels ?? classes, memory, linear });
+        } catch (error) {
+            if (step === 16) throw error;
+        }
+    }
 }
 
 function start() {
-    state.random = random(11);
-    state.source = source();
-    const { columns, classes, labels } = state.source;
-    const options = { features: columns, classes: labels ?? classes };
-    say("");
-    for (let step = Number($("memory").value); ; ++step) {
-        try {
-            state.model = new PocketClassifier({ ...options, memory: kib(memoryOf(step)).replace(" ", "") });
-            break;
-        } catch (error) {
-            if (step === 16) throw error;
-            say(`${kib(memoryOf($("memory").value))} is too little for ${columns} columns and ${state.source.classes} classes: this is ${kib(memoryOf(step + 1))}.`);
-        }
-    }
-    state.linear = new PocketClassifier({ ...options, linear: true });
-    Object.assign(state, { flipped: 0, points: [], owed: 0, ended: false, cell: 0, shade: new Uint8ClampedArray(4 * CELLS * CELLS) });
-    state.history = { ours: tally(), linear: tally(), chart: [], flips: [], every: 1 };
+    const stream = source(), wanted = memoryOf($("memory").value);
+    const model = fitting(stream, Number($("memory").value)), linear = fitting(stream, 6, true);
+    model.featureNames = stream.names ?? null;
+    Object.assign(state, { source: stream, model, linear, flipped: 0, ended: false, cell: 0 });
+    state.shade = new Uint8ClampedArray(4 * CELLS * CELLS);
+    forget();
     $("drawing").hidden = $("stream").value !== "draw";
-    if ($("stream").value === "draw" && state.drawn.length === 0) say("Draw points with a finger or the mouse: they are the stream.");
+    const { columns, classes } = stream, used = promisedBy(model);
+    if (used > wanted) say(`${kib(wanted)} is too little for ${columns} columns and ${classes} classes: this is ${kib(used)}.`);
+    else if ($("stream").value === "draw" && state.drawn.length === 0) say("Draw points with a finger or the mouse: they are the stream.");
+    else say("");
     showBytes();
+}
+
+// Mistakes are counted from here on.
+function forget() {
+    Object.assign(state, { points: [], owed: 0, history: { ours: tally(), linear: tally(), chart: [], flips: [], every: 1 } });
 }
 
 function tally() {
@@ -78,6 +90,7 @@ function learn(rows, until) {
             const point = state.source.next();
             if (!point) {
                 state.ended = $("stream").value === "csv";
+                if (state.ended) say(`${$("note").textContent} All rows are learned: download the model, or start again.`.trim());
                 break;
             }
             const classes = state.model.classes;
@@ -139,6 +152,15 @@ function shade(until) {
 const small = document.createElement("canvas");
 small.width = small.height = CELLS;
 
+// As many pixels as the screen has for a canvas, so that points and text are sharp.
+function sharpen(canvas, heightToWidth) {
+    const scale = Math.min(2, devicePixelRatio);
+    new ResizeObserver(() => {
+        const width = Math.max(1, Math.round(canvas.clientWidth * scale));
+        if (canvas.width !== width) Object.assign(canvas, { width, height: Math.round(width * heightToWidth) });
+    }).observe(canvas);
+}
+
 function draw() {
     const canvas = $("surface"), pen = canvas.getContext("2d");
     const size = canvas.width;
@@ -152,6 +174,7 @@ function draw() {
     const { low, high } = state.source.box ?? { low: [-REACH, -REACH], high: [REACH, REACH] };
     const place = (x, y) => [((x - low[0]) / (high[0] - low[0])) * size, ((high[1] - y) / (high[1] - low[1])) * size];
     const radius = size / 110;
+    pen.lineWidth = size / 480;
     const dot = (x, y, label, alpha) => {
         pen.globalAlpha = alpha;
         pen.fillStyle = `rgb(${colours[label % colours.length]})`;
@@ -169,13 +192,14 @@ function draw() {
 function drawChart() {
     const canvas = $("mistakes"), pen = canvas.getContext("2d"), { width, height } = canvas;
     const { chart, flips, ours } = state.history;
-    const left = 52, bottom = 26, top = 8;
-    const most = Math.max(0.2, ...chart.map(([, a, b]) => Math.max(a, b)));
-    const x = (rows) => left + (rows / Math.max(ours.rows, 1)) * (width - left - 6);
+    const unit = width / (canvas.clientWidth || width); // pixels of the canvas for one of the page
+    const left = 36 * unit, bottom = 20 * unit, top = 8 * unit;
+    const most = Math.ceil(10 * chart.reduce((a, [, b, c]) => Math.max(a, b, c), 0.2)) / 10;
+    const x = (rows) => left + (rows / Math.max(ours.rows, 1)) * (width - left - 3 * unit);
     const y = (share) => top + (1 - share / most) * (height - top - bottom);
     pen.clearRect(0, 0, width, height);
-    pen.font = "20px system-ui, sans-serif";
-    pen.lineWidth = 1;
+    pen.font = `${13 * unit}px system-ui, sans-serif`;
+    pen.lineWidth = unit;
     for (const share of [0, most / 2, most]) {
         pen.strokeStyle = line;
         pen.beginPath();
@@ -183,11 +207,13 @@ function drawChart() {
         pen.lineTo(width, y(share));
         pen.stroke();
         pen.fillStyle = grey;
-        pen.fillText(`${Math.round(100 * share)}%`, 0, y(share) + 7);
+        pen.textAlign = "left";
+        pen.fillText(`${Math.round(100 * share)}%`, 0, y(share) + 5 * unit);
     }
-    pen.fillText(`${ours.rows.toLocaleString("en")} rows`, width - 140, height - 4);
+    pen.textAlign = "right";
+    pen.fillText(`${ours.rows.toLocaleString("en")} rows`, width - 3 * unit, height - 4 * unit);
     pen.strokeStyle = ink;
-    pen.setLineDash([4, 4]);
+    pen.setLineDash([4 * unit, 4 * unit]);
     for (const rows of flips) {
         pen.beginPath();
         pen.moveTo(x(rows), top);
@@ -195,7 +221,8 @@ function drawChart() {
         pen.stroke();
     }
     pen.setLineDash([]);
-    pen.lineWidth = 3;
+    pen.lineWidth = 2 * unit;
+    pen.lineJoin = "round";
     for (const [column, colour] of [[2, grey], [1, accent]]) {
         pen.strokeStyle = colour;
         pen.beginPath();
@@ -221,8 +248,16 @@ function showNumbers() {
     const { weights } = state.model.report();
     bars($("weights"), state.model.experts.map((name, i) => [name, weights[i], percent(weights[i])]));
 }
+// Bytes that a model may use, in the words of Python if it comes from there.
+function promisedBy(model) {
+    try {
+        return parseBytes(model.memory);
+    } catch {
+        return model.nbytes;
+    }
+}
 function showBytes() {
-    const promised = memoryOf($("memory").value), { nbytes, budget } = state.model;
+    const { nbytes, budget } = state.model, promised = promisedBy(state.model);
     $("bytes-bar").style.width = `${Math.min(100, (100 * nbytes) / promised)}%`;
     $("bytes").textContent = `${nbytes.toLocaleString("en")} of ${promised.toLocaleString("en")} bytes, constant from the first row on; ${budget.toLocaleString("en")} frequencies`;
 }
@@ -249,23 +284,22 @@ async function compare() {
     const button = $("compare");
     if ($("stream").value === "draw" && state.drawn.length === 0) return say("Draw some points first.");
     button.disabled = true;
-    const name = $("stream").value, stream = source();
-    state.random = random(11);
+    const name = $("stream").value, stream = source(), table = state.table;
     const rows = [], labels = [];
-    for (let n = 0; n < 2000; ++n) {
+    while (labels.length < 2000) {
         const point = stream.next();
         if (!point) break;
         rows.push(...point.row);
         labels.push(point.label);
     }
-    stream.rewind?.();
-    state.sizes = [];
-    for (let step = 1; step <= 10; ++step) {
+    noSizes();
+    for (let step = 1; step <= SIZES; ++step) {
         let model;
         try {
             model = new PocketClassifier({ features: stream.columns, classes: stream.classes, memory: memoryOf(step) });
         } catch {
-            continue; // too little for so many columns
+            state.sizes.push([kib(memoryOf(step)), 0, "no room"]); // for so many columns
+            continue;
         }
         let mistakes = 0;
         for (let first = 0; first < labels.length; first += 50) {
@@ -274,19 +308,29 @@ async function compare() {
             some.forEach((label, n) => (mistakes += guesses[n] !== label));
             if (first % 500 === 0) await new Promise((done) => setTimeout(done));
         }
-        if ($("stream").value !== name) break; // what was found is about another stream
+        if ($("stream").value !== name || state.table !== table) break; // what was found is about another stream
         state.sizes.push([kib(memoryOf(step)), mistakes / labels.length, percent(mistakes / labels.length)]);
-        const most = Math.max(...state.sizes.map(([, share]) => share));
-        bars($("sizes"), state.sizes.map(([name, share, text]) => [name, share / Math.max(most, 1e-9), text]));
+        showSizes();
     }
     button.disabled = false;
+}
+
+function showSizes() {
+    const most = Math.max(1e-9, ...state.sizes.map(([, share]) => share));
+    const names = Array.from({ length: SIZES }, (_, n) => [kib(memoryOf(n + 1)), 0, ""]);
+    bars($("sizes"), names.map((none, n) => state.sizes[n] ?? none).map(([name, share, text]) => [name, share / most, text]));
+}
+function noSizes() {
+    state.sizes = [];
+    showSizes();
 }
 
 // ---- files -------------------------------------------------------------------------------------------------------------
 
 // Columns of numbers, and a last column with the labels; other columns are left out.
 function readTable(text) {
-    const lines = text.split(/\r?\n/).filter((one) => one.trim());
+    const lines = text.replace(/^\ufeff/, "").split(/\r?\n/).filter((one) => one.trim());
+    if (lines.length < 2) throw new Error("The file has no rows.");
     const delimiter = [",", ";", "\t"].reduce((a, b) => (lines[0].split(a).length >= lines[0].split(b).length ? a : b));
     const cells = lines.map((one) => one.split(delimiter).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")));
     const isNumber = (cell) => cell !== "" && !Number.isNaN(Number(cell));
@@ -295,7 +339,10 @@ function readTable(text) {
     if (body.length < 2) throw new Error("The file has no rows.");
     const last = cells[0].length - 1;
     const columns = [...Array(last).keys()].filter((k) => body.slice(0, 200).every((row) => row[k] === "" || isNumber(row[k])));
-    const labels = [...new Set(body.map((row) => row[last]))].sort();
+    const names = [...new Set(body.map((row) => row[last]))].sort();
+    const whole = names.every((name) => Number.isSafeInteger(Number(name)) && String(Number(name)) === name); // as in Python
+    const labels = whole ? names.map(Number).sort((a, b) => a - b) : names;
+    const classOf = new Map(labels.map((label, c) => [String(label), c]));
     if (columns.length === 0) throw new Error("The file has no columns of numbers before the last one, which has the labels.");
     if (labels.length < 2 || labels.length > 50) throw new Error(`The last column has ${labels.length} different labels: 2 to 50 are possible.`);
     const rows = body.map((row) => columns.map((k) => (row[k] === "" ? NaN : Number(row[k]))));
@@ -305,26 +352,29 @@ function readTable(text) {
         const more = (most - least || 1) * 0.05;
         return [least - more, most + more];
     });
-    let at = 0;
-    return {
+    const about = {
         columns: columns.length, classes: labels.length, labels,
         names: header ? columns.map((k) => cells[0][k]) : null,
         box: { low: bounds.map(([a]) => a), high: bounds.map(([, b]) => b) },
-        next: () => (at < rows.length ? { row: rows[at], label: labels.indexOf(body[at++][last]) } : null),
-        rewind: () => (at = 0),
-        count: rows.length,
     };
+    const open = () => {
+        let at = 0;
+        return { ...about, next: () => (at < rows.length ? { row: rows[at], label: classOf.get(body[at++][last]) } : null) };
+    };
+    return { ...about, count: rows.length, open };
 }
 
 function useTable(text) {
-    state.table = readTable(text);
+    const table = readTable(text);
+    fitting(table, 1); // raises the error of a table that no model has room for
+    state.table = table;
     const option = $("stream").querySelector('[value="csv"]');
     option.hidden = false;
     $("stream").value = "csv";
+    noSizes();
     start();
-    state.model.featureNames = state.table.names;
-    const surface = state.table.columns === 2 ? "" : " The picture shows the first two.";
-    say(`${state.table.count.toLocaleString("en")} rows, ${state.table.columns} columns, ${state.table.classes} classes.${surface}`);
+    const surface = table.columns === 2 ? "" : " The picture shows the first two columns.";
+    say(`${table.count.toLocaleString("en")} rows, ${table.columns} columns, ${table.classes} classes.${surface} ${$("note").textContent}`.trim());
 }
 
 function download(bytes, name) {
@@ -339,13 +389,11 @@ function useModel(bytes) {
     const model = PocketClassifier.load(bytes);
     if (model.features !== state.source.columns || model.classes !== state.model.classes)
         throw new Error(`The model has ${model.features} columns and ${model.classes} classes, this stream ${state.source.columns} and ${state.model.classes}.`);
+    if (state.ended) Object.assign(state, { source: source(), ended: false });
     state.model = model;
-    state.history.ours = tally();
-    state.history.linear = tally();
-    state.history.chart = [];
-    state.history.flips = [];
+    forget();
     showBytes();
-    say(`The model has learned ${model.report().rows.toLocaleString("en")} rows before.`);
+    say(`The model has learned ${model.report().rows.toLocaleString("en")} rows before, and goes on here.`);
 }
 
 // ---- page --------------------------------------------------------------------------------------------------------------
@@ -380,8 +428,7 @@ function tick(now) {
 
 function listen() {
     $("stream").addEventListener("change", () => {
-        state.sizes = [];
-        bars($("sizes"), []);
+        noSizes();
         start();
     });
     $("memory").addEventListener("input", () => {
@@ -397,10 +444,7 @@ function listen() {
         state.flipped += 1;
         state.history.flips.push(state.history.ours.rows);
     });
-    $("restart").addEventListener("click", () => {
-        state.table?.rewind();
-        start();
-    });
+    $("restart").addEventListener("click", start);
     $("compare").addEventListener("click", compare);
     $("save").addEventListener("click", () => download(state.model.save(), "model.pk"));
     const file = (id, use) =>
@@ -447,8 +491,12 @@ function listen() {
 /** Start the page, with the module's bytes. */
 export async function run(bytes) {
     await init(bytes);
+    document.documentElement.classList.toggle("embedded", window !== window.top); // in a page with a title of its own
     readColours();
+    sharpen($("surface"), 1);
+    sharpen($("mistakes"), 0.42);
     listen();
+    noSizes();
     start();
     requestAnimationFrame(tick);
     globalThis.playground = { state, useTable, useModel, SPEEDS };

@@ -45,7 +45,7 @@ class KernelBank {
 
   public:
     KernelBank() = default;
-    KernelBank(Arena& arena, const Config& config)
+    POCKETKERNEL_ONCE KernelBank(Arena& arena, const Config& config)
         : count_(config.kernel_count),
           shape_(arena.take<KernelShape>(count_)),
           chain_(arena.take<Link>(count_)),

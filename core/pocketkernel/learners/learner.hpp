@@ -172,7 +172,7 @@ class Learner {
         std::uint32_t values = 0;                     // likewise, if more than one for each function
     };
 
-    Learner(const Config& config, Arena& arena, Needs needs = Needs())
+    POCKETKERNEL_ONCE Learner(const Config& config, Arena& arena, Needs needs = Needs())
         : config_(config),
           bank_(needs.bank ? KernelBank<T>(arena, config) : KernelBank<T>()),
           K_(config.kernel_count),

@@ -25,7 +25,7 @@ class LKMBooks : public Learner<T> {
         return Status::ok;
     }
 
-    LKMBooks(const Config& c, Arena& arena) : Learner<T>(c, arena) {
+    POCKETKERNEL_ONCE LKMBooks(const Config& c, Arena& arena) : Learner<T>(c, arena) {
         own_ = arena.take<Own>(1);
         log_p_ = arena.take<double>(padded<double>(K_));
         p_ = arena.take<double>(padded<double>(K_));

@@ -85,7 +85,8 @@ class OptimisticDescent : public Learner<T> {
     using Learner<T>::config_;
     using Learner<T>::work_;
 
-    OptimisticDescent(const Config& c, Arena& arena, bool shared) : Learner<T>(c, arena), shared_(shared) {
+    POCKETKERNEL_ONCE OptimisticDescent(const Config& c, Arena& arena, bool shared)
+        : Learner<T>(c, arena), shared_(shared) {
         const RowNorms norms = norms_for(bank_.metrics(), c.features);
         const std::size_t archive = archive_capacity(c);
         hedge_ = Hedge(arena, K_);

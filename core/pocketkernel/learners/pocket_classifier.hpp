@@ -70,7 +70,7 @@ class PocketClassifier : public Learner<T> {
         return suited ? Status::ok : Status::kernels_not_halving;
     }
 
-    PocketClassifier(const Config& c, Arena& arena)
+    POCKETKERNEL_ONCE PocketClassifier(const Config& c, Arena& arena)
         : Learner<T>(c, arena, {false, sparse_from, rows_of(c), values_of(c)}),
           R_(functions_of(c)),
           widths_(static_cast<std::uint32_t>(widths_of(c))) {
@@ -849,12 +849,12 @@ class PocketClassifier : public Learner<T> {
         const std::size_t tiles = larger(step(static_cast<double>(pool_.tiles()), fair_waves, tile_bytes()),
                                          smaller(pool_.most_tiles(), std::size_t(1)));
         std::size_t ferns = step(static_cast<double>(ferns_.room()), fair_ferns, fern_bytes());
-        if (absolute(static_cast<double>(ferns) - static_cast<double>(ferns_.room())) * fern_bytes() < tile_bytes() &&
-            tiles == pool_.tiles())
-            return;
-        const double rest = whole - static_cast<double>(tiles) * tile_bytes();
-        ferns = smaller(ferns, static_cast<std::size_t>(larger(rest, 0.0) / fern_bytes()));
-        if (rest >= 0.0) rearrange(tiles, ferns);
+        const std::size_t tile = static_cast<std::size_t>(tile_bytes()), fern = Ferns<T>::bytes(R_),
+                          had = ferns_.room();
+        if ((ferns > had ? ferns - had : had - ferns) * fern < tile && tiles == pool_.tiles()) return;
+        if (tiles * tile > block_bytes()) return;
+        ferns = smaller(ferns, (block_bytes() - tiles * tile) / fern);
+        rearrange(tiles, ferns);
     }
 
     void rearrange(std::size_t tiles, std::size_t ferns) {

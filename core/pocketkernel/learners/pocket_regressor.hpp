@@ -53,7 +53,7 @@ class PocketRegressor : public Learner<T> {
         return is_linear_and_halving(c, c.kernel_count - 1) ? Status::ok : Status::kernels_not_halving;
     }
 
-    PocketRegressor(const Config& c, Arena& arena)
+    POCKETKERNEL_ONCE PocketRegressor(const Config& c, Arena& arena)
         : Learner<T>(c, arena, {false, sparse_from, 2}),
           m_(c.classes),
           n_(c.features + 1),

@@ -28,7 +28,7 @@ class Raker : public Learner<T> {
         return Status::ok;
     }
 
-    Raker(const Config& c, Arena& arena) : Learner<T>(c, arena) {
+    POCKETKERNEL_ONCE Raker(const Config& c, Arena& arena) : Learner<T>(c, arena) {
         own_ = arena.take<Own>(K_);
         theta_ = Coefficients<T>(arena, 2 * K_, c.budget);
         z_ = RandomFeatures<T>(c.budget, c.features);

@@ -63,7 +63,7 @@ class SharedBuffer : public Learner<T> {
     using Learner<T>::config_;
     using Learner<T>::work_;
 
-    SharedBuffer(const Config& c, Arena& arena, std::size_t functions_per_kernel, double G1)
+    POCKETKERNEL_ONCE SharedBuffer(const Config& c, Arena& arena, std::size_t functions_per_kernel, double G1)
         : Learner<T>(c, arena), C_(functions_per_kernel), G1_(G1) {
         const RowNorms norms = norms_for(bank_.metrics(), c.features);
         sums_ = arena.take<double>(sums + K_);

@@ -1,5 +1,6 @@
 """`pocketkernel device`: a model as a C++ project for a chip."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -34,5 +35,5 @@ def device(
         into its README.
     """
     folder = export(model, out_, target, measure=measure)
-    next_step = "see its README.md" if target == "arduino" else f"try: make -C {folder} run"
+    next_step = "see its README.md" if target == "arduino" else f"try: make -C {shlex.quote(str(folder))} run"
     out().print(f"{folder}: a project for {target}; {next_step}.", highlight=False)

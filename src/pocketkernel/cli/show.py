@@ -2,7 +2,9 @@
 
 import json
 import math
+import shutil
 import sys
+import textwrap
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -57,9 +59,17 @@ def print_json(document: Any) -> None:
     sys.stdout.write(json_plain(json.dumps(finite(document), ensure_ascii=False, indent=2, allow_nan=False)) + "\n")
 
 
-def say(text: object, end: str = "\n") -> None:
-    """Print text for people, without control characters that come from a file."""
-    print(plain(str(text)), end=end)
+def say(text: object, end: str = "\n", *, copied: bool = False) -> None:
+    """Print text for people, without control characters that come from a file.
+
+    On a terminal, sentences are broken between words; not lines of a table, nor what is to be copied.
+    """
+    lines = plain(str(text)).split("\n")
+    if sys.stdout.isatty() and not copied:
+        width = shutil.get_terminal_size().columns
+        fits = (len(line) <= width or "  " in line.strip() for line in lines)
+        lines = [line if fit else textwrap.fill(line, width) for line, fit in zip(lines, fits, strict=True)]
+    print("\n".join(lines), end=end)
 
 
 def escape(text: str) -> str:

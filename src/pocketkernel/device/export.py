@@ -4,6 +4,9 @@ import json
 import os
 import re
 import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -40,7 +43,7 @@ TARGETS = {
 SOURCES = ("pk_model.h", "pk_model.hpp", "pk_model.cpp", "pk_scaler.hpp", "pk_soft_double.hpp")
 PROGRAM = (
     "main.cpp", "Makefile", "CMakeLists.txt", "board/board.h", "board/board_host.cpp", "board/board_semihosting.cpp",
-    "board/mps2.ld",
+    "board/mps2.ld", "board/arm-none-eabi.cmake",
 )  # fmt: skip
 
 
@@ -53,7 +56,7 @@ def export(model: Any, path: str | os.PathLike[str], target: str = "cortex-m4", 
         A learner of pocketkernel that has learned something. Of a run that scales its rows (`--scale`), the scaling is
         exported too. Other steps before the learner are refused.
     path : path
-        The folder to make. It must not exist, or be empty.
+        The folder to make. It must not exist, or be empty; if anything fails it stays so.
     target : str, default="cortex-m4"
         One of `TARGETS`: what `make` builds by default; "arduino" makes a library for the Arduino IDE instead.
     measure : bool, default=True
@@ -68,33 +71,55 @@ def export(model: Any, path: str | os.PathLike[str], target: str = "cortex-m4", 
     if target not in TARGETS:
         raise ValueError(f"target={target!r} is unknown: use one of {', '.join(TARGETS)}.")
     known = exported(model)
-    folder = Path(path)
+    with _complete(Path(path)) as folder:
+        _write(known, folder, target, measure)
+    return Path(path)
+
+
+@contextmanager
+def _complete(folder: Path) -> Iterator[Path]:
+    """A folder to write into that becomes `folder` when it is complete; if anything fails, nothing is left of it."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"{folder} exists and is not an empty folder: choose another one.")
+    near = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not near.is_dir():
+        raise NotADirectoryError(f"{folder} cannot be made: {near} is not a folder.")
+    with tempfile.TemporaryDirectory(prefix=".pocketkernel-", dir=near) as name:
+        made = Path(name) / "project"
+        made.mkdir()
+        yield made
+        if near == folder:  # it may be somebody's working folder, or a mounted one
+            for part in made.iterdir():
+                part.rename(folder / part.name)
+        else:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            made.rename(folder)
+
+
+def _write(known: Exported, folder: Path, target: str, measure: bool) -> None:
+    """All files of a project."""
     template = Path(str(files("pocketkernel.device") / "template"))
     arduino = TARGETS[target].arduino
     sources = folder / "src" if arduino else folder
-    texts = {f"{sources / name}": (template / name).read_text() for name in SOURCES}
+    texts = {sources / name: (template / name).read_text() for name in SOURCES}
     texts |= {
-        f"{sources / 'pk_sizes.h'}": _sizes(known),
-        f"{sources / 'pk_config.hpp'}": _config(known),
-        f"{sources / 'pk_state.hpp'}": _state(known),
+        sources / "pk_sizes.h": _sizes(known),
+        sources / "pk_config.hpp": _config(known),
+        sources / "pk_state.hpp": _state(known),
     }
     if arduino:
         for place in ("library.properties", "examples/Learn/Learn.ino", "src/PocketModel.h"):
-            texts[str(folder / place)] = (template / "arduino" / place).read_text()
+            texts[folder / place] = (template / "arduino" / place).read_text()
     else:
         for name in PROGRAM:
-            texts[str(folder / name)] = (template / name).read_text().replace("@TARGET@", target)
-    texts = {name: text.replace("@VERSION@", LIBRARY_VERSION) for name, text in texts.items()}
-    for name, text in texts.items():
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text(text, encoding="utf-8")
+            texts[folder / name] = (template / name).read_text().replace("@TARGET@", target)
+    for place, text in texts.items():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text.replace("@VERSION@", LIBRARY_VERSION), encoding="utf-8")
     _copy_headers(known, sources if arduino else folder / "include")
     figures = measured(folder, target) if measure and not arduino else None
     readme = (template / ("arduino" if arduino else "") / "README.md").read_text()
     (folder / "README.md").write_text(_filled(readme, known, target, figures), encoding="utf-8")
-    return folder
 
 
 # ---- headers --------------------------------------------------------------------------------------------------------
@@ -257,6 +282,14 @@ def _bytes(data: bytes) -> str:
 # ---- README ---------------------------------------------------------------------------------------------------------
 
 
+_CALLS = """\
+    int guess = pk_score(row, scores);           /* pk_value row[PK_FEATURES]; double scores[PK_OUTPUTS] */
+    int before = pk_learn(row, label, scores);   /* learns, and returns what it would have guessed */"""
+_CALLS_OF_A_REGRESSOR = """\
+    int status = pk_score(row, answers);         /* pk_value row[PK_FEATURES]; double answers[PK_OUTPUTS] */
+    status = pk_learn(row, targets, answers);    /* learns double targets[PK_OUTPUTS]; answers are from before */"""
+
+
 def _filled(text: str, known: Exported, target: str, figures: Figures | None) -> str:
     recipe, labels = known.recipe, known.labels
     name = contents_of(known.learner).model["estimator"]
@@ -268,6 +301,7 @@ def _filled(text: str, known: Exported, target: str, figures: Figures | None) ->
         "ABOUT": f"{name}, {recipe.features} columns, {what}, {'double' if recipe.doubles else 'single'} precision."
         + scaler,
         "LABELS": "" if labels is None else f"The classes are, from 0 on: {', '.join(map(_quoted, labels))}.\n\n",
+        "CALLS": _CALLS_OF_A_REGRESSOR if labels is None else _CALLS,
         "TARGET": target,
         "TARGETS": "\n".join(f"| `{one}` | {TARGETS[one].about} |" for one in TARGETS if not TARGETS[one].arduino),
         "BLOCK": f"{block:,}",

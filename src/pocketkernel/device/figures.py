@@ -42,9 +42,13 @@ def measured(folder: Path, target: str) -> Figures | None:
         ["make", "--no-print-directory", "-C", str(folder), "measure"], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise RuntimeError(f"the project in {folder} could not be built:\n{done.stderr or done.stdout}")
+        raise RuntimeError(
+            f"the project could not be built and run for {target}; measure=False (--no-measure) exports it without. "
+            f"make says:\n{(done.stderr or done.stdout)[-2000:]}"
+        )
     found = {
         name: int(value) for name, value in re.findall(r"^(flash|ram|stack|mean|longest) (\d+)", done.stdout, re.M)
     }
     subprocess.run(["make", "--no-print-directory", "-C", str(folder), "clean"], capture_output=True, check=False)
+    (folder / "state.bin").unlink(missing_ok=True)  # of the simulated sensor
     return Figures(target, found["flash"], found["ram"], found["stack"], found["mean"], found["longest"])

@@ -1,5 +1,6 @@
 """What a model leans on: how much each column moves its scores."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,8 @@ def influence_of(model: Any, rows: Floats, names: Sequence[str], sources: Sequen
 
     Each column of each row is moved by half its standard deviation to either side, and the differences of the scores
     are summed: slopes of the whole model where its data are, without a permutation of the data. Columns that come from
-    the same source, such as the places of one category, count together.
+    the same source, such as the places of one category, count together, as if they moved independently: by the root of
+    the sum of their squares. Else the noise of a category's 48 places would outweigh a column that matters.
 
     Parameters
     ----------
@@ -68,9 +70,10 @@ def _shares(total: Floats, names: list[str]) -> list[dict[str, Any]]:
     if not np.isfinite(total).all() or total.sum() <= 0:
         return []
     grouped: dict[str, float] = {}
-    for name, moved in zip(names, (total / total.sum()).tolist(), strict=True):
-        grouped[name] = grouped.get(name, 0.0) + moved
-    ordered = sorted(grouped.items(), key=lambda one: -one[1])
+    for name, moved in zip(names, (total / total.max()).tolist(), strict=True):
+        grouped[name] = math.hypot(grouped.get(name, 0.0), moved)
+    whole = sum(grouped.values())
+    ordered = sorted(((name, moved / whole) for name, moved in grouped.items()), key=lambda one: -one[1])
     return [{"column": name, "share": share} for name, share in ordered[:MOST]]
 
 

@@ -10,7 +10,7 @@ NOISE = 2.0
 """Standard errors by which a learner has to be better than a constant answer, to be called better."""
 
 RARELY_FOUND, ENOUGH_ROWS = 0.05, 30
-"""A class with a lower recall is hardly ever predicted, if it has at least so many rows."""
+"""A class with a lower recall is almost never predicted, if it has at least so many rows."""
 
 TELLING = 0.6
 """AUC from which probabilities tell two classes apart, though few of them pass one half."""
@@ -28,7 +28,7 @@ def remarks_of(results: Mapping[str, Any], weighted: bool = False) -> list[str]:
     >>> for remark in remarks_of(results | {"baselines": {"majority": {"mistake_rate": 0.0129}}, "auc": 0.84}):
     ...     print(remark)
     Not clearly better than always the most frequent class: 1.30% mistakes against 1.29%.
-    Class fraud is hardly ever predicted: recall 1.00% of its 500 rows.
+    Class fraud is almost never predicted: recall 1.00% of its 500 rows.
     Yet the probabilities tell the classes apart (AUC 0.84): rank rows by predict --proba.
     To find more rows of rare classes, at the price of mistakes: --set class_weight=balanced.
     """
@@ -37,7 +37,7 @@ def remarks_of(results: Mapping[str, Any], weighted: bool = False) -> list[str]:
     if results["task"] != CLASSIFICATION:
         return _of_numbers(results)
     rate, majority = results["mistake_rate"], results["baselines"]["majority"]["mistake_rate"]
-    found, missed = [], _hardly_found(results["classes"])
+    found, missed = [], _rarely_found(results["classes"])
     # The two answers differ in at most so many rows that the deviation of the difference is below the root.
     useless = not weighted and majority - rate < NOISE * math.sqrt((majority + rate) / results["rows"])
     if useless:
@@ -48,7 +48,7 @@ def remarks_of(results: Mapping[str, Any], weighted: bool = False) -> list[str]:
         least = min(missed, key=lambda one: float(one["recall"]))
         others = f"; likewise {len(missed) - 1} more" if len(missed) > 1 else ""
         found.append(
-            f"Class {least['label']} is hardly ever predicted: recall {least['recall']:.2%} of its {least['rows']:,} "
+            f"Class {least['label']} is almost never predicted: recall {least['recall']:.2%} of its {least['rows']:,} "
             f"rows{others}."
         )
         if (results.get("auc") or 0.0) >= TELLING:
@@ -63,7 +63,7 @@ def remarks_of(results: Mapping[str, Any], weighted: bool = False) -> list[str]:
     return found
 
 
-def _hardly_found(classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _rarely_found(classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Classes with enough rows of which almost none is found."""
     return [one for one in classes if one["rows"] >= ENOUGH_ROWS and (one["recall"] or 0.0) < RARELY_FOUND]
 

@@ -13,6 +13,9 @@ from pathlib import Path
 from pocketkernel.fleet._keys import Key, column_of
 from pocketkernel.fleet.errors import FleetStoreError
 
+WAITING = 2**22
+"""Bytes of states after which they are written, without waiting for a snapshot."""
+
 _DIGEST = 16
 _SYSTEM = {  # errors that are not those of the file's contents
     sqlite3.SQLITE_FULL,
@@ -28,7 +31,9 @@ class SqliteArchive:
     """Evicted models, by key and by when they were evicted.
 
     A replay of the log evicts and revives the same models again, so a state is kept with the moment of its eviction: it
-    is found by a replay that has come past this moment, and states that came later are not.
+    is found by a replay that has come past this moment, and states that came later are not. So a state may be written
+    at any time after its eviction; until that succeeds it is kept in memory, since SQLite forgets a transaction that
+    does not fit on the disk.
     """
 
     def __init__(self, path: Path) -> None:
@@ -36,7 +41,8 @@ class SqliteArchive:
         for name in (path.name, *(f"{path.name}-{end}" for end in ("wal", "shm", "journal"))):
             if path.with_name(name).is_symlink():  # it may lead to any file, which SQLite would write to
                 raise FleetStoreError(f"{path.with_name(name)} cannot be read: it is a link.")
-        self._open = False
+        self._waiting: dict[bytes, dict[int, bytes]] = {}  # what is not yet in the file: key, clock, state
+        self._bytes = 0  # of those states
         with self._naming():
             self._base = sqlite3.connect(path, isolation_level=None)
             self._base.execute("PRAGMA trusted_schema=OFF")
@@ -49,17 +55,20 @@ class SqliteArchive:
 
     def put(self, key: Key, clock: int, state: bytes) -> None:
         """Keep a state; an empty one says that the key was removed."""
-        blob = _blob(key)
-        with self._naming():
-            if not self._open:
-                self._base.execute("BEGIN")
-                self._open = True
-            kept = _checksum(blob, clock, state) + state
-            self._base.execute("INSERT OR REPLACE INTO models VALUES (?, ?, ?)", (blob, clock, kept))
+        self._waiting.setdefault(_blob(key), {})[clock] = state
+        self._bytes += len(state)
+        if self._bytes >= WAITING:
+            self._bytes = 0  # if it fails now, `commit` says so
+            with suppress(OSError):
+                self.commit()
 
     def get(self, key: Key, clock: int) -> bytes | None:
         """The state that was kept last before that moment."""
         blob = _blob(key)
+        waiting = self._waiting.get(blob, {})
+        last = max((at for at in waiting if at < clock), default=-1)
+        if last >= 0:
+            return waiting[last] or None  # nothing in the file is later
         with self._naming():
             found = self._base.execute(
                 "SELECT clock, state FROM models WHERE key = ? AND clock < ? ORDER BY clock DESC LIMIT 1", (blob, clock)
@@ -76,17 +85,25 @@ class SqliteArchive:
             )
         return state or None
 
-    def keys(self) -> int:
-        """How many keys there are."""
-        with self._naming():
-            return int(self._base.execute("SELECT count(DISTINCT key) FROM models").fetchone()[0])
-
     def commit(self) -> None:
-        """Make what was kept outlast a crash."""
-        if self._open:
-            with self._naming():
+        """Make what was kept outlast a crash; if that fails, the next commit tries again."""
+        if not self._waiting:
+            return
+        rows = [
+            (blob, clock, _checksum(blob, clock, state) + state)
+            for blob, states in self._waiting.items()
+            for clock, state in states.items()
+        ]
+        with self._naming():
+            try:
+                self._base.execute("BEGIN")
+                self._base.executemany("INSERT OR REPLACE INTO models VALUES (?, ?, ?)", rows)
                 self._base.execute("COMMIT")
-            self._open = False
+            finally:
+                if self._base.in_transaction:
+                    self._base.execute("ROLLBACK")
+        self._waiting.clear()
+        self._bytes = 0
 
     def prune(self) -> None:
         """Remove states that a later one of the same key replaces, after a snapshot."""
@@ -97,6 +114,9 @@ class SqliteArchive:
 
     def forget_after(self, clock: int) -> None:
         """Remove states that were kept at that moment or later, of rows that never came into the log."""
+        for states in self._waiting.values():
+            for late in [at for at in states if at >= clock]:
+                del states[late]
         with self._naming():
             self._base.execute("DELETE FROM models WHERE clock >= ?", (clock,))
 

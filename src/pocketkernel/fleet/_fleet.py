@@ -24,7 +24,7 @@ from pocketkernel.fleet._configuration import (
     seeded,
     targets,
 )
-from pocketkernel.fleet._keys import Key, column_of, key_to_json, read_keys
+from pocketkernel.fleet._keys import Key, column_of, key_to_json, one_key, read_keys
 from pocketkernel.fleet._models import Models
 from pocketkernel.fleet._persistent import Persistent
 from pocketkernel.fleet._places import BASE
@@ -240,6 +240,7 @@ class Fleet(Persistent):
         return len(self._models.of)
 
     def __contains__(self, key: object) -> bool:
+        key = one_key(key)
         if not isinstance(key, str | bytes | int):
             return False
         return key in self._models.of or self._archived(key) is not None
@@ -253,6 +254,7 @@ class Fleet(Persistent):
 
     def __getitem__(self, key: Key) -> OnlineLearner:
         """A copy of the model of a key, as an ordinary estimator."""
+        key = one_key(key)
         slot = self._models.of.get(key)
         if slot is not None:
             return self._copy_of(slot)
@@ -276,6 +278,7 @@ class Fleet(Persistent):
 
     def __setitem__(self, key: Key, model: OnlineLearner) -> None:
         """Make a copy of a model the model of a key."""
+        key = one_key(key)
         with alone(self), self._for(column_of([key]), True):
             self._check_same(model)
             slot = self._models.open(key)
@@ -283,6 +286,7 @@ class Fleet(Persistent):
             self._note({"do": "set", "kind": self.key_kind, "key": key_to_json(key)}, self._models.state(slot))
 
     def __delitem__(self, key: Key) -> None:
+        key = one_key(key)
         with alone(self):
             self._models.remove(key)
             self._note({"do": "del", "kind": self.key_kind, "key": key_to_json(key)})

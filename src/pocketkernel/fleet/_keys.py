@@ -29,10 +29,15 @@ def read_keys(given: Any) -> KeyColumn:
     else:
         if isinstance(given, str | bytes | bytearray) or not isinstance(given, Sequence):
             raise ValueError(f"keys is of type {type(given).__name__}, {short(given)}: give one key per row.")
-        keys = [key.item() if isinstance(key, np.generic) else key for key in given]
+        keys = [one_key(key) for key in given]
     if not isinstance(keys, list):
         raise ValueError(f"keys has no rows, {short(given)}: give one key per row.")
     return column_of(keys)
+
+
+def one_key(given: Any) -> Any:
+    """A key as it is kept: a number or text of NumPy is one of Python."""
+    return given.item() if isinstance(given, np.generic) else given
 
 
 def column_of(keys: list[Any]) -> KeyColumn:

@@ -168,7 +168,8 @@ class Models(Places):
                     _part(rows, start, stop), slots[some], y[some], None if weights is None else weights[some],
                     scores[some], born=None if born is None else born[some],
                 )  # fmt: skip
-                assert status == 0, "rows that were checked before"
+                if status != 0:  # they were checked before
+                    raise ValueError("X, y or sample_weight was changed by another thread while it was read.")
             except Interrupted as error:
                 start += error.learned
                 raise

@@ -41,7 +41,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
     def _read_labels(self, written: Any, recipe: Recipe) -> None:
         """Take the labels of a file, or refuse them."""
         if written is not None:
-            raise ModelFileError(f"the model file has labels, {reprlib.repr(written)}, for which there is no use.")
+            raise ModelFileError(f"the model file has labels, {reprlib.repr(written)}, which it does not use.")
 
     def _tell_labels(self) -> None:
         """Tell the core the labels, of a classifier."""

@@ -36,7 +36,8 @@ def label_of(label: Label, names: list[str]) -> str | None:
         return named(label, names, "label")
     found = [name for name in names if name.lower() in LABEL_NAMES]
     if len(found) != 1:
-        which = f"{' and '.join(found)} may each be it" if found else f"none of {', '.join(names[:20])} is called so"
+        few = ", ".join(names[:20])
+        which = f"{' and '.join(found)} could be the label" if found else f"none of {few} has a typical name"
         raise ValueError(f"which column has the labels? {which}: give label=, or label=False if there are none.")
     return found[0]
 

@@ -158,7 +158,7 @@ def open_stream(
         odd = categorical or encoding or any(named.values()) or (strict and missing == "mean")
         if is_named or columns or dropped or odd:
             raise ValueError(
-                "LIBSVM text has no named columns: leave label, columns, drop, categorical, missing and encoding alone."
+                "LIBSVM text has no named columns: do not set label, columns, drop, categorical, missing or encoding."
             )
         return open_libsvm(
             files,

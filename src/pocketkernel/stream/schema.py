@@ -18,6 +18,7 @@ FEWEST_PLACES = 8  # for a category whose levels are not yet known
 SPARE = 16  # columns that further levels share
 FEW = 20  # values of a column that may be the label
 SHORT = 24
+TRUTH = {"true", "false"}  # Booleans of JSON and Parquet
 
 WHY = {"id": "id", "text": "text", "constant": "constant", "empty": "empty", "list": "nested"}
 
@@ -117,7 +118,7 @@ def plan(
         rows = f"{'all' if sample.whole else 'the first'} {sample.rows:,} rows"
         raise ValueError(f"the label column {target!r} is empty in {rows}: choose another column with label=.")
     is_number = looks is None or looks.role in ("number", "decimal") or (looks.name in sample.numbers)
-    if looks is not None and looks.levels and looks.levels.keys() <= {"true", "false"}:
+    if looks is not None and looks.levels and looks.levels.keys() <= TRUTH:
         is_number = False  # of JSON and Parquet: answers are true and false as in the file, not 1 and 0
     decimal = looks.style if looks is not None and looks.role == "decimal" and is_number else ""
     known, is_number = labels_of(classes, is_number)
@@ -193,6 +194,8 @@ def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: boo
         encoded += f", {guess.missing:.1%} missing"
     encoded += f" ({guess.note})" if guess.note else ""
     role = "number" if feature.kind == "decimal" else feature.kind
+    if feature.kind == "number" and guess.levels and guess.levels.keys() <= TRUTH:
+        role, encoded = "boolean", encoded.replace("as it is", "0 or 1", 1)
     return Column(guess.name, role, encoded, examples, feature.width + feature.flag)
 
 

@@ -92,7 +92,7 @@ class ClassificationMetrics:
     def add(self, other: Self) -> None:
         """Count the rows of another pass, which come after these."""
         if (other.labels, other.names) != (self.labels, self.names):
-            raise ValueError("metrics of other classes or baselines cannot be added.")
+            raise ValueError("metrics of different classes or baselines cannot be combined.")
         theirs = other._parts()
         for name, part in self._parts().items():
             part.add(theirs[name])

@@ -91,7 +91,7 @@ def advise(
         )
         return
     say(advice)
-    say(command)
+    say(command, copied=True)
     say(duration(seconds) + (f", written to {report}" if report else ""))
 
 

@@ -20,7 +20,9 @@ class _Baseline:
         if not hasattr(self, "classes_"):
             labels = np.unique(y if classes is None else np.asarray(classes))
             if len(labels) != 2:
-                raise ValueError(f"y has {len(labels)} labels, {labels.tolist()}: give two at first, as classes=[...].")
+                raise ValueError(
+                    f"y has {len(labels)} labels, {labels.tolist()}: give two in the first call, with classes=[...]."
+                )
             self.classes_ = labels
         return np.where(y == self.classes_[1], 1.0, -1.0)
 

@@ -50,7 +50,7 @@ def adversary(rows: int, *, budget: int, seed: int = 0) -> tuple[Any, npt.NDArra
     True
     """
     if budget < 1:
-        raise ValueError(f"budget={budget} is too small: use a whole number from 1 up.")
+        raise ValueError(f"budget={budget} is too small: use a positive integer.")
     width = 3 * budget
     repeats = np.random.default_rng(seed).integers(width, size=max(rows - width, 0))
     places = np.concatenate((np.arange(min(rows, width)), repeats))

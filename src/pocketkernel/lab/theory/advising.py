@@ -86,7 +86,7 @@ def advise(
         X, y, found, skipped = _first_rows(source, rows, permute, reading)
         length = found if length is None else length
     elif reading or permute is not None:
-        raise ValueError(f"{', '.join(reading) or 'permute'}: this is for files, and rows were given.")
+        raise ValueError(f"{', '.join(reading) or 'permute'}: this applies only to files, but rows were given.")
     else:
         X, y = check_rows(source), check_labels(y)
         if X.shape[0] != len(y):
@@ -166,7 +166,7 @@ def _checked(X: Any, y: Any, length: int | None) -> Any:
     if len(labels) < 2:
         raise ValueError(
             f"the first {len(y):,} rows have only one class, {labels.tolist()[0]!r}: if they are sorted, shuffle "
-            "them, a file by permute=SEED; or take more."
+            "them (a file with permute=SEED), or use more rows."
         )
     return labels
 

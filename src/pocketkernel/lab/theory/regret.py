@@ -233,7 +233,7 @@ def removal_harm(run: Trace, competitor_scores: Any, kernel: int) -> RemovalHarm
     (True, True)
     """
     if run.removals is None:
-        raise ValueError("what removals of SharedMOMDH move is not recorded: trace MOMDS or MOMDH.")
+        raise ValueError("SharedMOMDH does not record what its removals change: trace MOMDS or MOMDH.")
     f = np.asarray(competitor_scores, dtype=np.float64)
     moved = [
         one.norms2[1] - one.norms2[0] - 2 * float((one.after - one.before) @ f[one.places])
