@@ -628,8 +628,9 @@ def test_weights_are_heeded_by_the_watch_for_change(C):
     y = rng.integers(C, size=len(X))
     weights = np.where(y == 1, 3.0, 0.2)
     models = [make(random_state=seed).fit(X, y, sample_weight=weights) for seed in range(3)]
-    said = np.median([model.predict_proba(X)[:, 1].mean() for model in models])
-    assert abs(said - 3 / (3 + 0.2 * (C - 1))) < 0.03
+    said = np.array([model.predict_proba(X)[:, 1].mean() for model in models])
+    said = said if C == 2 else np.median(said)  # with three classes, one seed of eight is off by 0.07
+    assert np.max(np.abs(said - 3 / (3 + 0.2 * (C - 1)))) < 0.03
 
 
 def test_a_rare_class_of_sparse_rows_in_the_least_memory():
@@ -641,7 +642,3 @@ def test_a_rare_class_of_sparse_rows_in_the_least_memory():
     wrong = (model.predict_then_learn(X, y) >= 0) != y
     assert len(model.kernel_weights_) == 1
     assert wrong[1000:].mean() < 1.5 * y.mean()
-
-    said = np.array([model.predict_proba(X)[:, 1].mean() for model in models])
-    said = said if C == 2 else np.median(said)  # with three classes, one seed of eight is off by 0.07
-    assert np.max(np.abs(said - 3 / (3 + 0.2 * (C - 1)))) < 0.03
