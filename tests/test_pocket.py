@@ -631,3 +631,14 @@ def test_weights_are_heeded_by_the_watch_for_change(C):
     said = np.array([model.predict_proba(X)[:, 1].mean() for model in models])
     said = said if C == 2 else np.median(said)  # with three classes, one seed of eight is off by 0.07
     assert np.max(np.abs(said - 3 / (3 + 0.2 * (C - 1)))) < 0.03
+
+
+def test_a_rare_class_of_sparse_rows_in_the_least_memory():
+    """A linear model alone; of rows with few values hardly one is in the class, so the bias has to go far from 0."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((4000, 300)) < np.where(rng.random((4000, 1)) < 0.5, 0.02, 0.12)).astype(float)
+    y = X[:, :3].sum(axis=1) >= 2
+    model = PocketClassifier(memory="24KiB", random_state=0)
+    wrong = (model.predict_then_learn(X, y) >= 0) != y
+    assert len(model.kernel_weights_) == 1
+    assert wrong[1000:].mean() < 1.5 * y.mean()

@@ -390,7 +390,7 @@ class PocketClassifier:
                 seen = z - self.origin()
                 down = 0.1 * c * np.outer(g, seen / np.sqrt(self.a_squares + c**2 * (g @ g) * seen**2))
                 self.a -= down
-                self.bias -= 0.5 * down @ self.origin()
+                self.bias -= 0.25 * down @ self.origin()
                 self.a_squares = self.a_squares + c * (g @ g) * seen**2
                 self.bias -= 0.1 * c * g / math.sqrt(whole)
             elif self.lag and i == self.K - 1:

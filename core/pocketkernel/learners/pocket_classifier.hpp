@@ -384,7 +384,9 @@ class PocketClassifier : public Learner<T> {
     // Where most rows are sparse the linear expert sees z less the z of a row of zeros, which is 0 in every column
     // where x is: its steps, the scale of rows and the relevance then cost as much as a row has values that are not 0.
     // Where most are not, z itself is the better coordinate, as its mean is 0. The bias makes up for the difference,
-    // and takes half of each step: then a step acts as one in a coordinate half-way between the two.
+    // and takes a quarter of each step: then a step acts as one in a coordinate on the way between the two. With half
+    // of them, steps of many columns would carry a bias away that has to be far from 0, as of rare classes.
+    static constexpr double share_of_bias = 0.25;
     bool lists(const Query<T>& z) const { return counts_from_zero() && z.sparse; }
     bool counts_from_zero() const { return parts::sparse_rows && origin_ && origin_->from_zero; }
     bool needs_dense() const { return has_block() || !counts_from_zero(); }
@@ -570,7 +572,7 @@ class PocketClassifier : public Learner<T> {
         for (std::size_t r = 0; r < R_; ++r) {
             const T down = step * static_cast<T>(g[r]);
             linear_.of(r)[k] -= down;
-            bias_[r] -= static_cast<double>(T(0.5) * (down * scale_.zero()[k]));
+            bias_[r] -= static_cast<double>(T(share_of_bias) * (down * scale_.zero()[k]));
         }
     }
     void step_columns(const double* g, T square, T kept) {
@@ -597,7 +599,7 @@ class PocketClassifier : public Learner<T> {
                              POCKETKERNEL_FLAT { t = t - step * std::decay_t<decltype(t)>(slope); },
                          a, x);
                 a.store(linear_.of(r) + tile * lanes_of<T>);
-                if (counts_from_zero()) bias_[r] -= sum(Pack<T>(T(0.5)) * (x * Pack<T>(slope) * zero_pack(tile)));
+                if (counts_from_zero()) bias_[r] -= sum(Pack<T>(T(share_of_bias)) * (x * Pack<T>(slope) * zero_pack(tile)));
             }
         }
     }
