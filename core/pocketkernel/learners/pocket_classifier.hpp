@@ -599,7 +599,8 @@ class PocketClassifier : public Learner<T> {
                              POCKETKERNEL_FLAT { t = t - step * std::decay_t<decltype(t)>(slope); },
                          a, x);
                 a.store(linear_.of(r) + tile * lanes_of<T>);
-                if (counts_from_zero()) bias_[r] -= sum(Pack<T>(T(share_of_bias)) * (x * Pack<T>(slope) * zero_pack(tile)));
+                if (counts_from_zero())
+                    bias_[r] -= sum(Pack<T>(T(share_of_bias)) * (x * Pack<T>(slope) * zero_pack(tile)));
             }
         }
     }
