@@ -49,7 +49,7 @@ def test_a_table_of_three_classes(tmp_path, monkeypatch, capsys):
         ([], 2, "give a FILE"),
         (["nowhere.svm"], 1, "nowhere.svm does not exist"),
         (["empty.svm", "--features", "3"], 2, "empty.svm has no rows"),
-        (["one.svm"], 2, "only one class, 1.0: if they are sorted, shuffle them, a file by --permute SEED"),
+        (["one.svm"], 2, "only one class, 1.0: if they are sorted, shuffle them (a file with --permute SEED)"),
         (["rows.svm", "--memory", "300B"], 2, "memory='300B' is too small"),
         (["rows.svm", "--rows", "5"], 2, "5 is too small"),
         (["few.svm"], 2, "advice needs at least 100"),

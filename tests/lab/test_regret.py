@@ -181,7 +181,7 @@ def test_a_trace_of_a_shared_buffer_is_what_the_oracle_does():
     np.testing.assert_allclose(run.evidence[-1], core_of(learner).evidence())
     for i, kernel in enumerate(KERNELS):
         assert decompose(run, competitor(X, kernel)[2], i).slack >= -1e-6
-    with pytest.raises(ValueError, match="is not recorded"):
+    with pytest.raises(ValueError, match="does not record what its removals change"):
         removal_harm(run, np.zeros(len(y)), 0)
 
 

@@ -93,7 +93,7 @@ class PocketClassifier:
         self.ring_squares = np.ones(9)
         self.squared, self.lead = False, 0  # the kind of distance, and by how much the other one leads
         # the values of functions of columns at knots a third apart
-        self.knots = np.zeros((R, d, 16))
+        self.heights = np.zeros((R, d, 16))
         # mixture
         self.w, self.A = np.full(K, 1 / K), RIDGE * np.eye(K)
         # change
@@ -191,7 +191,7 @@ class PocketClassifier:
             for fern, leaf in zip(self.block.ferns, self.leaves, strict=True):
                 s[len(self.widths) + 1] += fern.leaves[leaf]
         if self.additive:
-            s[self.additive] = np.tensordot(self.knots, self.hats(z), 2)
+            s[self.additive] = np.tensordot(self.heights, self.hats(z), 2)
         if self.lag:
             s[-1] = self.lag_weights @ self.lags
         self.clipped += int(np.sum(np.abs(s) > 8))
@@ -208,7 +208,7 @@ class PocketClassifier:
             squares.append(np.sum(mine**2) + np.sum(lent**2))
         if self.block:
             squares += [np.sum(self.ring_weights**2), sum(np.sum(fern.leaves**2) for fern in self.block.ferns)]
-        squares += [np.sum(self.knots**2)] if self.additive else []
+        squares += [np.sum(self.heights**2)] if self.additive else []
         squares += [np.sum(self.lag_weights**2)] if self.lag else []
         return np.sqrt(squares)
 
@@ -408,7 +408,7 @@ class PocketClassifier:
             elif i == self.additive:
                 hats = self.hats(z)
                 moves = -2 * math.sqrt(self.d) / math.sqrt(whole) * c * g
-                self.knots += np.multiply.outer(moves, hats / np.sum(hats**2))
+                self.heights += np.multiply.outer(moves, hats / np.sum(hats**2))
             elif self.count(i) > 0:
                 n = self.count(i)
                 rate = 0.5 if self.R == 1 else 2.0
