@@ -47,7 +47,7 @@ lint: $(VENV)/tools-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(shell find core bindings tests src web -name '*.?pp')
+	$(BIN)/clang-format --dry-run --Werror $(shell find core bindings tests src web -name '*.?pp' -not -path '*/build/*')
 
 wheel:
 	rm -rf dist

@@ -108,8 +108,8 @@ def _write(known: Exported, folder: Path, target: str, measure: bool) -> None:
         sources / "pk_state.hpp": _state(known),
     }
     if arduino:
-        for place in ("library.properties", "examples/Learn/Learn.ino", "src/PocketModel.h"):
-            texts[folder / place] = (template / "arduino" / place).read_text()
+        for name in ("library.properties", "examples/Learn/Learn.ino", "src/PocketModel.h"):
+            texts[folder / name] = (template / "arduino" / name).read_text()
     else:
         for name in PROGRAM:
             texts[folder / name] = (template / name).read_text().replace("@TARGET@", target)
