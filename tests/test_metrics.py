@@ -319,7 +319,7 @@ def test_a_state_of_others_is_refused():
         fresh.restore(state | {"x.y": np.zeros(3)})
     with pytest.raises(ModelFileError, match="not all of its numbers are finite"):
         fresh.restore(state | {"calibration.loss": np.array([np.nan])})
-    with pytest.raises(ValueError, match="other classes"):
+    with pytest.raises(ValueError, match="different classes"):
         fresh.add(other)
 
 

@@ -149,8 +149,7 @@ def test_shared_m_omd_h(stream, kernels):
     "settings", [{"horizon": 3.0}, {"horizon": 1.0, "reservoir": 1}, {"step": 0.5}, {"norm_bound": 0.9}], ids=str
 )
 def test_shared_m_omd_h_settings(settings):
-    X, y = STREAMS["duplicates"]
-    X, y = X[:800], y[:800]
+    X, y = (part[:800] for part in streams.with_duplicates(3000))  # on which the archive overflows
     weights = np.random.default_rng(4).integers(0, 4, 800) / 2
     named = {"M": settings.get("reservoir", 5), "U": settings.get("norm_bound")}
     named |= {name: settings[name] for name in ("horizon", "step") if name in settings}

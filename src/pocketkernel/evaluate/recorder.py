@@ -56,7 +56,7 @@ class Recorder:
         Examples
         --------
         >>> Recorder(limit=256).parts(1000, 100)[:3], len(Recorder(limit=256).parts(0, 100_000))
-        ([slice(0, 24, None), slice(24, 32, None), slice(32, 40, None)], 49)
+        ([slice(0, 8, None), slice(8, 16, None), slice(16, 24, None)], 49)
         """
         while (before + count) // self._stride > self._limit or count // self._stride > POINTS_OF_A_BLOCK:
             self._widen()
