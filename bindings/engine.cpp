@@ -237,7 +237,7 @@ class EngineOf final : public Engine {
     std::size_t state_bytes() const override { return pocketkernel::state_bytes(learner_); }
     void save(unsigned char* to) const override { pocketkernel::save(learner_, to); }
     Status load(const unsigned char* from, std::size_t size) override {
-        return pocketkernel::load(learner_, from, size);
+        return pocketkernel::load<L, true>(learner_, from, size);
     }
     void attach(unsigned char* slot) override { (void)fleet_->at(slot); }
     const unsigned char* newborn() const override { return fleet_->newborn(); }

@@ -56,7 +56,8 @@ struct Answer {
 };
 
 // The host's side of the core's watch.hpp, for the thread that learns: keeps the state from before a row that takes
-// long, and puts it back if the row is given up. Scoring is not watched: no row takes long.
+// long, and puts it back if the row is given up. Scoring is not watched: no row takes long. A host that begins by
+// itself watches what it builds.
 class Watch {
   public:
     static constexpr bool present = true;
