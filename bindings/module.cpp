@@ -360,12 +360,15 @@ class PyLearner {
     std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
 
     // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted
-    // first. `linear` is None, or has room for the scores of the linear part.
-    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores, nb::handle linear) {
+    // first. `linear` is None, or has room for the scores of the linear part; so `answers`, for four numbers of each
+    // row.
+    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores, nb::handle linear,
+                    nb::handle answers) {
         const View x(X, false);
         Rows rows;
         if (!dense(x, rows)) return unsuited;
-        return learn(rows, y, weights, scores, linear);
+        return answers.is_none() ? learn(rows, y, weights, scores, linear)
+                                 : learn_and_answer(rows, y, weights, scores, answers);
     }
     int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle weights,
                      nb::handle scores, nb::handle linear) {
@@ -616,6 +619,21 @@ class PyLearner {
                 const std::size_t place = first * engine_->outputs();
                 engine_->learn(slice, from(lessons, first), out + place, nullptr, &row,
                                told ? parts.data<double>() + place : nullptr);
+                row.stop_if_asked();
+            });
+        });
+    }
+    int learn_and_answer(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores,
+                         nb::handle answers) {
+        const View told(answers, true);
+        const bool suited = engine_->tells_linear() && !engine_->is_regressor() && engine_->outputs() > 2;
+        if (!suited || !told.has(2, "d") || told.size(0) != rows.count || told.size(1) != 4) return unsuited;
+        std::vector<double> linear(engine_->outputs());
+        return learn_with(rows, y, sample_weight, scores, [&](const Lessons& lessons, double* out) {
+            LongRow row;
+            return run(rows, [&](const Rows& slice, std::size_t first) {
+                engine_->learn(slice, from(lessons, first), out + first * engine_->outputs(), nullptr, &row,
+                               linear.data(), told.data<Answer>() + first);
                 row.stop_if_asked();
             });
         });
@@ -1350,7 +1368,7 @@ NB_MODULE(_core, m) {
         .def_prop_ro("fault", &PyLearner::fault)
         .def("set_labels", &PyLearner::set_labels, "classes"_a)
         .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a,
-             "linear"_a = nb::none())
+             "linear"_a = nb::none(), "answers"_a = nb::none())
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),
              "scores"_a, "linear"_a = nb::none())
         .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)
