@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
@@ -102,7 +103,7 @@ class Feature:
                 places[row] = absent
             elif places[row] < 0:
                 self.hashed += 1
-                place = zlib.crc32(text.encode("utf-8", "surrogatepass"))
+                place = _hash(text)
                 places[row] = self.places + place % self.spare if self.spare else place % self.places
         return places
 
@@ -159,6 +160,11 @@ class Feature:
 
 _NAMES = [one.name for one in fields(Feature)]
 _fields_of = attrgetter(*_NAMES)
+
+
+@lru_cache(maxsize=1 << 14)
+def _hash(text: str) -> int:
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
 def _is_kind(value: Any) -> bool:
