@@ -153,6 +153,15 @@ def test_all_categories_together_are_bounded():
     assert wide.n_features == 200 * 40
 
 
+def test_many_categories_still_tell_something():
+    """A category whose levels all have one column tells nothing, however many such columns there are."""
+    head = ",".join([*(f"rs{k}" for k in range(600)), "y"])
+    rows = [",".join([*(("AA", "AG", "GG")[(k + row) % 3] for k in range(600)), str(row % 2)]) for row in range(60)]
+    X = gather(inferred("\n".join([head, *rows, ""])).blocks()).X
+    assert X.shape == (60, 1200)
+    assert np.unique(X[:, :2], axis=0).tolist() == [[0, 1], [1, 0]]
+
+
 def test_a_flag_where_values_are_missing():
     lines = [f"{'' if k % 10 == 0 else k % 7},{k % 5},{'' if k % 4 == 0 else 'red'},{k % 2}" for k in range(200)]
     text = "a,b,c,y\n" + "\n".join(lines) + "\n"

@@ -2,8 +2,7 @@
 //
 //   m_k, s_k   running mean and deviation of column k over its last `window` rows or so; n_k rows are in them
 //   h_k        running median of |x_k - x_k of the row before|, over rows where neither it nor x_k is 0; what is
-//   farther
-//              from the mean than 24 h_k and 4 s_k counts as that far, so that no outlier can drown a column
+//              farther from the mean than 24 h_k and 4 s_k counts as that far, so that no outlier can drown a column
 //   z_k        2 asinh((x_k - m_k) / (2 s_k)), so that 1 deviation is 1 and 1000 are 14; 0 in a constant column
 //
 // The mean and the difference to it are taken in double precision whatever T is: a column keeps its digits however far
@@ -13,9 +12,11 @@
 // z means again what it meant when the coefficients were learned.
 //   beyond   sum of min(((x_k - m_k) / s_k)^2, 16) - 4, never below 0. By the definition of s_k the square is 1 in the
 //            mean. It takes 1024, of which a row adds at most 12: far values count if they are the rule.
-//   unlike   how many more rows had |x_k - x_k of the row before| > 8 h_k, or (then negative) < h_k / 4, than not. Half
-//            of the rows are above h_k and half below, so it takes 48. Rows where x_k is 0 do not count: rare columns
-//            have a test too. Differences of rows are small in a column that is slow as well, but then h_k is.
+//   unlike   how many more rows had |x_k - x_k of the row before| > 8 h_k, or (then negative) < h_k / 2, than not; the
+//            latter count twice. It takes 48. Half of the rows are above h_k and half below: if all of one half were
+//            unlike, and rows independent, 48 would be reached once in 1e10 rows (1.618^48). Rows where x_k is 0, or
+//            the same as before, do not count, as they are so in any unit: columns that are rare, stand still or have
+//            two values have a test too.
 //
 // NaN is a missing value: its z is 0, as if it were the usual one, and it leaves the column as it is.
 //
@@ -175,7 +176,7 @@ class ColumnScale {
     T* deviation() const { return figures_; }                         // s
     T* usual() const { return figures_ + padded<T>(columns_); }       // h
     T* beyond() const { return figures_ + 2 * padded<T>(columns_); }  // evidence
-    T* last() const { return figures_ + 4 * padded<T>(columns_); }    // x - m of the row before
+    T* last() const { return figures_ + 4 * padded<T>(columns_); }    // x of the row before, less m
     T* age() const { return figures_ + 3 * padded<T>(columns_); }     // n + unlike / 256, exact in single precision
 
     template <class V>
@@ -439,9 +440,10 @@ class ColumnScale {
         for (std::size_t l = 0; l < lanes_of<T>; ++l) {
             const double given = x[l] == x[l] ? x[l] : cells.mean[l];
             T shift, calm;
-            follow(static_cast<T>(given), static_cast<T>(given - cells.mean[l]), static_cast<T>(x[l]),
-                   cells.deviation[l], cells.usual[l], cells.beyond[l], cells.age[l], cells.last[l], shift, calm);
+            follow(static_cast<T>(given), static_cast<T>(given - cells.mean[l]), static_cast<T>(x[l]), cells.last[l],
+                   cells.deviation[l], cells.usual[l], cells.beyond[l], cells.age[l], shift, calm);
             cells.mean[l] += static_cast<double>(shift);
+            if (x[l] == x[l]) cells.last[l] = static_cast<T>(given - cells.mean[l]);
             all_calm = all_calm && calm > T(0);
         }
         return !all_calm;
@@ -456,17 +458,21 @@ class ColumnScale {
         }
         const P gap = narrow(difference), value = narrow(given);  // a value that rounds to 0 counts as 0
         P s = P::load(cells.deviation), h = P::load(cells.usual), e = P::load(cells.beyond);
-        P ages = P::load(cells.age), lasts = P::load(cells.last), away, calm;
-        lanewise([](auto&... columns) POCKETKERNEL_FLAT { follow(columns...); }, value, gap, raw, s, h, e, ages, lasts,
+        P ages = P::load(cells.age), away, calm;
+        const P last = P::load(cells.last);
+        lanewise([](auto&... columns) POCKETKERNEL_FLAT { follow(columns...); }, value, gap, raw, last, s, h, e, ages,
                  away, calm);
         s.store(cells.deviation);
         h.store(cells.usual);
         e.store(cells.beyond);
         ages.store(cells.age);
-        lasts.store(cells.last);
         const Wide<T> shift = widen(away);
-        for (std::size_t i = 0; i < Wide<T>::parts; ++i)
-            (mean.p[i] + shift.p[i]).store(cells.mean + i * lanes_of<double>);
+        for (std::size_t i = 0; i < Wide<T>::parts; ++i) {
+            const Pack<double> moved = mean.p[i] + shift.p[i];
+            moved.store(cells.mean + i * lanes_of<double>);
+            difference.p[i] = given.p[i] - moved;
+        }
+        select(raw == raw, narrow(difference), last).store(cells.last);
         return !(smallest_lane(calm) > T(0));
 #endif
     }
@@ -474,9 +480,9 @@ class ColumnScale {
     // The figures of a column after a value, and what its mean changes by. A column may have to start again if `calm`
     // is not positive. Missing values change nothing.
     template <class P>
-    static POCKETKERNEL_INLINE void follow(const P& value, const P& gap, const P& raw, P& deviation, P& usual,
-                                           P& beyond, P& age, P& last, P& shift, P& calm) {
-        const P zero(T(0)), one(T(1)), s = deviation, h = usual, e = beyond;
+    static POCKETKERNEL_INLINE void follow(const P& value, const P& gap, const P& raw, const P& last, P& deviation,
+                                           P& usual, P& beyond, P& age, P& shift, P& calm) {
+        const P zero(T(0)), one(T(1)), two(T(2)), s = deviation, h = usual, e = beyond;
         const auto known = raw == raw;
         P n, unlike;
         part(age, n, unlike);
@@ -494,17 +500,16 @@ class ColumnScale {
         const P old = select(n < P(T(least_rows)), zero, one);
         const P ratio = smaller(far / larger(s, P(std::numeric_limits<T>::min())), P(T(4)));
         const P evidence = larger((e + ratio * ratio - P(T(4))) * old, zero);
-        const P toward = select(unlike < zero, smaller(unlike + one, zero), larger(unlike - one, zero));
+        const P toward = select(unlike < zero, smaller(unlike + two, zero), larger(unlike - two, zero));
         const P counted = select(h * P(T(8)) < jump, larger(unlike, zero) + one,
-                                 select(jump < h * P(T(0.25)), smaller(unlike, zero) - one, toward));
-        const P count = select(value == zero, unlike, counted) * old;
+                                 select(jump < h * P(T(0.5)), smaller(unlike, zero) - one, toward));
+        const P count = select(value == zero, unlike, select(jump == zero, unlike, counted)) * old;
 
         // s^2 <- (1 - rate) (s^2 + rate away^2), in units of the larger one lest squares overflow.
         const P unit = larger(larger(s, absolute(away)), P(std::numeric_limits<T>::min()));
         const P a = s / unit, b = away / unit;
         deviation = select(known, unit * square_root((one - rate) * (a * a + rate * (b * b))), s);
         usual = select(known, now, h);
-        last = select(known, gap, last);
         beyond = select(known, evidence, e);
         age = select(known, rows + count * P(T(1.0 / 256)), age);
         shift = away * rate;

@@ -497,7 +497,6 @@ class PocketClassifier:
 
     def observe_columns(self, x, missing):
         size, jump, old = np.abs(x - self.mean), np.abs(x - self.mean - self.last), self.n >= 32
-        self.last = x - self.mean
         self.n = np.minimum(self.n + 1, WINDOW)
         step = np.clip(16 / self.n, 1 / 256, 1 / 8)
         moved = np.where(self.usual == 0, jump, self.usual * np.where(jump > self.usual, 1 + step, 1 - step))
@@ -511,14 +510,15 @@ class PocketClassifier:
         )
         ratio = np.minimum(ratio, 4)
         self.beyond = np.where(old, np.maximum(self.beyond + ratio**2 - 4, 0), 0)
-        large, small = jump > 8 * self.usual, jump < self.usual / 4
-        calmer = np.sign(self.unlike) * np.maximum(np.abs(self.unlike) - 1, 0)
+        large, small = jump > 8 * self.usual, jump < self.usual / 2
+        calmer = np.sign(self.unlike) * np.maximum(np.abs(self.unlike) - 2, 0)
         counted = np.where(
             large, np.maximum(self.unlike, 0) + 1, np.where(small, np.minimum(self.unlike, 0) - 1, calmer)
         )
-        self.unlike = np.where(old, np.where(x == 0, self.unlike, counted), 0)
+        self.unlike = np.where(old, np.where((x == 0) | (jump == 0), self.unlike, counted), 0)
         # moments
         self.usual, self.mean = usual, self.mean + away / self.n
+        self.last = x - self.mean
         self.deviation = np.sqrt((1 - 1 / self.n) * (self.deviation**2 + away**2 / self.n))
         anew = ~missing & ((self.n == 1) | (self.beyond >= 1024) | (np.abs(self.unlike) >= 48))
         self.restarts += int(np.sum(anew & (self.n > 1)))

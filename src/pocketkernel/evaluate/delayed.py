@@ -15,7 +15,7 @@ from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.files import Source, find
 from pocketkernel.stream.labels import as_labels
 from pocketkernel.stream.sniff import delimiter_of
-from pocketkernel.stream.values import POINT, is_missing, to_numbers
+from pocketkernel.stream.values import NO_VALUE, POINT, to_numbers
 
 BATCH = 512
 """Rows that are learned at once, at most."""
@@ -113,7 +113,7 @@ def _labels(source: Source, stream: Stream, files: ExitStack) -> Iterator[tuple[
 def _label(text: str, encoding: Encoding) -> float | str | None:
     """What the text of a label stands for; None if it is missing or none of the classes."""
     label: float | str = text
-    if is_missing(text):
+    if text in NO_VALUE:
         return None
     if encoding.label_is_number:
         label = float(to_numbers([text], encoding.label_decimal or POINT)[0][0])

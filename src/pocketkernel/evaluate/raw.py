@@ -23,7 +23,7 @@ from pocketkernel.stream import Stream, open_stream
 from pocketkernel.stream.dates import ISO
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.feature import Feature
-from pocketkernel.stream.values import is_missing
+from pocketkernel.stream.values import NO_VALUE
 
 Array = npt.NDArray[Any]
 
@@ -212,7 +212,7 @@ def _number(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     with suppress(ValueError):
-        return None if is_missing(value.strip()) else float(value)
+        return None if value.strip() in NO_VALUE else float(value)
     return value
 
 

@@ -37,17 +37,20 @@ class ArrowBatches:
         except self.pa.ArrowInvalid as error:
             raise StreamError(f"{format} data", str(error), file=opened.name) from error
         names, types = self.arrow_schema.names, self.arrow_schema.types
-        is_number = {type: self._is_number(type) for type in set(types)}
-        self._types = dict(zip(names, types, strict=True))
+        number_of: dict[Any, int] = {}
+        numbers = [number_of.setdefault(type, len(number_of)) for type in types]  # as types are slow to compare
+        is_number = [self._is_number(type) for type in number_of]
+        self._type_of = dict(zip(names, numbers, strict=True))  # by name, in `_types`
+        self._types = list(number_of)
         self._rows = max(FEWEST_ROWS, min(ROWS, VALUES // max(1, len(names))))  # at once
-        self.schema = Schema(names, [is_number[type] for type in types])
+        self.schema = Schema(names, [is_number[number] for number in numbers])
 
     @no_search()
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
         names = self.schema.names
-        usable = {type for type in set(self._types.values()) if self._is_number(type) or self._is_text(type)}
-        kept = [name for name, type in self._types.items() if type in usable]
+        usable = [self._is_number(type) or self._is_text(type) for type in self._types]
+        kept = [name for name, type in self._type_of.items() if usable[type]]
         batches, taken, rows = iter(self._batches(names)), [], 0
         most = min(INFERRED, max(FEWEST_ROWS, SAMPLED // max(1, len(names))))
         while rows < most and (batch := next(batches, None)) is not None:
@@ -179,10 +182,10 @@ class ArrowBatches:
 
     def _joined(self, names: list[str], rows: "_Rows") -> Iterator[tuple[list[str], Any]]:
         """Columns of each type one after the other: converting each by itself is slow if there are many."""
-        groups: dict[Any, list[str]] = {}
+        groups: list[list[str]] = [[] for _ in self._types]
         for name in names:
-            groups.setdefault(self._types[name], []).append(name)
-        for group in groups.values():
+            groups[self._type_of[name]].append(name)
+        for group in filter(None, groups):
             parts = [rows.columns[name] for name in group]
             yield group, parts[0] if len(parts) == 1 else self.pa.concat_arrays(parts)
 
@@ -201,7 +204,9 @@ class ArrowBatches:
         if kind == "t" and self._is_number(values.type):
             values = values.cast(self.pa.string())
         if kind == "t" and values.type in (self.pa.string(), self.pa.large_string()):
-            return [value or None for value in values.to_numpy(zero_copy_only=False).tolist()]
+            coded = values.dictionary_encode()  # each different text is made once
+            words = np.array([*(word or None for word in coded.dictionary.to_pylist()), None], object)
+            return words[coded.indices.fill_null(len(words) - 1).to_numpy()].tolist()
         if kind == "t" and self._is_bytes(values.type):
             return [text_of(value) if value else None for value in values.to_pylist()]
         if kind == "t" and self._is_text(values.type):

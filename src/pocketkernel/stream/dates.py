@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from pocketkernel.stream.values import NO_NUMBER, Floats, Texts, is_missing
+from pocketkernel.stream.values import NO_NUMBER, Floats, Texts
 
 ISO = "ISO"
 _DATES = (
@@ -37,6 +37,8 @@ _SHAPES = {
 }
 """What text in a format looks like: `strptime` takes up to a millisecond to say no."""
 _ANY_SHAPE = re.compile("|".join(f"(?:{shape.pattern})" for shape in _SHAPES.values()))
+_SEPARATED = re.compile(r"[-/.:\s]")  # as all of them are, which is soon seen
+LONGEST = 40
 
 _ORIGIN = datetime(1970, 1, 1)
 _DAY = 86_400.0
@@ -53,13 +55,16 @@ def format_of(texts: Sequence[str]) -> tuple[str, bool] | None:
     >>> format_of(["01/02/2020"]), format_of(["red"])
     (('%d/%m/%Y', True), None)
     """
-    if not all(any(sign.isdigit() for sign in text) and len(text) <= 40 for text in texts):
-        return None
-    if not texts or not all(map(_ANY_SHAPE.fullmatch, texts)):
+    if not texts or not all(map(is_like_date, texts)):
         return None
     fits = [format for format, shape in _SHAPES.items() if shape.fullmatch(texts[0]) and _fits(texts[0], format)]
     fits = [format for format in fits if all(_fits(text, format) for text in texts)]
     return (fits[0], "%d/%m" in fits[0] and len(fits) > 1) if fits else None
+
+
+def is_like_date(text: str) -> bool:
+    """Whether text looks as in one of the formats."""
+    return len(text) <= LONGEST and _SEPARATED.search(text) is not None and _ANY_SHAPE.fullmatch(text) is not None
 
 
 def parts_of(format: str, texts: Sequence[str]) -> list[str]:
@@ -92,7 +97,7 @@ def to_columns(texts: Texts, format: str, parts: Sequence[str]) -> tuple[Floats,
         numbers = _numbers(text, format, tuple(parts))
         if numbers is not None:
             columns[row] = numbers
-        elif not is_missing(text, NO_NUMBER):
+        elif text not in NO_NUMBER:
             wrong.append(row)
     return columns, wrong
 

@@ -29,7 +29,7 @@ from pocketkernel.stream.labels import (
     rows_until,
 )
 from pocketkernel.stream.table import Schema, Table
-from pocketkernel.stream.values import DECIMALS, Floats, Texts, is_missing, to_numbers
+from pocketkernel.stream.values import DECIMALS, NO_VALUE, Floats, Texts, to_numbers
 
 Missing = Literal["error", "mean", "keep"]
 MISSING = "a value (or missing='mean')"
@@ -225,8 +225,7 @@ class Encoding:
         texts = dict(table.texts)
         names = [feature.name for feature in self.features if feature.kind == "category"] + [str(self.label)]
         columns = {name: texts[name] for name in names if name in texts}
-        different = set(chain.from_iterable(columns.values())) - {None}
-        words = {text for text in different if is_missing(text)}
+        words = set(chain.from_iterable(columns.values())) & NO_VALUE - {None}
         for name, column in columns.items() if words else ():
             if not words.isdisjoint(column):
                 texts[name] = [None if text in words else text for text in column]

@@ -89,20 +89,18 @@ class Feature:
         The place of a missing value is that of the flag, after those of the levels; -1 without a flag.
         """
         known: dict[str | None, int] = self.categories  # type: ignore[assignment]  # None is never among them
+        if len(known) < self.places and not frozen:
+            for text in dict.fromkeys(texts):
+                if text not in known and text is not None and len(known) < self.places:
+                    known[text] = len(known)
         places = [known.get(text, -1) for text in texts]
         if -1 not in places:
             return places
         absent = self.width if self.flag else -1
         for row, text in enumerate(texts):
-            if places[row] >= 0:
-                continue
             if text is None:
                 places[row] = absent
-            elif text in known:  # since a row before
-                places[row] = known[text]
-            elif len(known) < self.places and not frozen:
-                places[row] = known[text] = len(known)
-            else:
+            elif places[row] < 0:
                 self.hashed += 1
                 place = zlib.crc32(text.encode("utf-8", "surrogatepass"))
                 places[row] = self.places + place % self.spare if self.spare else place % self.places

@@ -4,13 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from pocketkernel.stream import dates, values
-from pocketkernel.stream.values import COMMA, LONGEST_MISSING, POINT, Floats, Texts, is_missing
+from pocketkernel.stream.values import COMMA, NO_VALUE, POINT, Floats, Texts
 
 Role = Literal["number", "decimal", "boolean", "date", "category", "id", "text", "constant", "empty", "list"]
 LEFT_OUT = ("id", "text", "constant", "empty", "list")
@@ -74,10 +74,8 @@ class Guess:
         """How often each different text occurs; counted when first asked for, as of most numbers nobody asks."""
         if self.counted is None:
             levels: Counter[str] = Counter(self.texts)  # type: ignore[arg-type]  # None goes with the missing ones
-            for text in [
-                text for text in levels if text is None or (len(text) <= LONGEST_MISSING and is_missing(text))
-            ]:
-                del levels[text]
+            if not NO_VALUE.isdisjoint(levels):
+                levels = Counter({text: count for text, count in levels.items() if text not in NO_VALUE})
             self.counted = levels
         return self.counted
 
@@ -99,9 +97,9 @@ def infer(sample: Sample) -> list[Guess]:
     hasty = sample.rows < FEWEST_ROWS and not sample.whole  # so few rows of a very wide table tell nothing else
     if hasty:
         return [_hasty(name, texts, name in sample.numbers) for name, texts in sample.texts.items()]
-    plain = _plain_numbers(sample)
+    plain, telling = _plain_numbers(sample), _telling(sample)
     guesses = [
-        _of_plain_numbers(name, texts) if name in plain else _guess(name, sample)
+        _of_plain_numbers(name, texts) if name in plain else _guess(name, sample, telling)
         for name, texts in sample.texts.items()
     ]
     if sample.decimal == COMMA and any(guess.role == "decimal" and guess.style == COMMA for guess in guesses):
@@ -139,12 +137,24 @@ def _may_be_codes(name: str, texts: Texts) -> bool:
 
 
 def _of_plain_numbers(name: str, texts: Texts) -> Guess:
-    present = [text for text in texts if text is not None and (len(text) > LONGEST_MISSING or not is_missing(text))]
+    present = [text for text in texts if text is not None and text not in NO_VALUE]
     examples = dict.fromkeys(present[:EXAMPLES])
     if len(examples) < EXAMPLES:
         examples = dict.fromkeys(present)
     missing = 1 - len(present) / len(texts)
     return Guess(name, "number", texts=texts, missing=missing, examples=tuple(islice(examples, EXAMPLES)))
+
+
+def _telling(sample: Sample) -> frozenset[str | None]:
+    """Texts that may be Booleans, numbers or dates, found all at once: columns with none of them are soon done."""
+    columns = (texts for name, texts in sample.texts.items() if name not in sample.numbers)
+    words = frozenset(chain.from_iterable(columns)) - NO_VALUE
+    return frozenset(
+        text
+        for text in words
+        if text.lower() in values.BOOLEANS  # type: ignore[union-attr]
+        or (_DIGIT.search(text) and (values.is_like_number(text) or dates.is_like_date(text)))  # type: ignore[arg-type]
+    )
 
 
 def as_kind(guess: Guess, kind: Role, style: str = "") -> Guess:
@@ -168,7 +178,7 @@ def as_kind(guess: Guess, kind: Role, style: str = "") -> Guess:
     return replace(guess, role=kind, style=style if kind == "date" else "", note="")
 
 
-def _guess(name: str, sample: Sample) -> Guess:
+def _guess(name: str, sample: Sample, telling: frozenset[str | None]) -> Guess:
     guess = Guess(name, "category", texts=sample.texts[name])
     levels = guess.levels
     guess.missing = 1 - levels.total() / max(1, len(guess.texts))
@@ -179,7 +189,11 @@ def _guess(name: str, sample: Sample) -> Guess:
         return _as(guess, "empty", "no values")
     if name in sample.numbers:
         return _of_numbers(guess, sample)
-    return _of_text(guess, sample)
+    if not telling.isdisjoint(levels) and (found := _of_telling_text(guess, sample)):
+        return found
+    if len(levels) == 1 and sample.whole and not guess.missing:
+        return _as(guess, "constant", "always the same")
+    return _of_many(guess)
 
 
 def _as(guess: Guess, role: Role, note: str = "") -> Guess:
@@ -222,7 +236,8 @@ def _why_id(guess: Guess, numbers: Floats) -> str:
     return "different in every row" if present >= MANY and _ID.search(guess.name) else ""
 
 
-def _of_text(guess: Guess, sample: Sample) -> Guess:
+def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
+    """Booleans, numbers or dates, if that is what the text stands for."""
     levels = guess.levels
     if len(levels) <= 6 and values.are_booleans(list(levels)):
         return _as(guess, "boolean")
@@ -250,9 +265,7 @@ def _of_text(guess: Guess, sample: Sample) -> Guess:
                 f"day/month, or month/day? --date {guess.name}={style.replace('%d/%m', '%m/%d')}" if ambiguous else ""
             )
             return replace(guess, role="date", style=style, note=note or _typos(guess, wrong, every))
-    if len(levels) == 1 and sample.whole and not guess.missing:
-        return replace(guess, role="constant", note="always the same")
-    return _of_many(guess)
+    return None
 
 
 def _of_many(guess: Guess) -> Guess:

@@ -7,7 +7,8 @@ given or inferred: then other keys are ignored.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from math import isfinite
 from typing import Any
 
@@ -25,6 +26,7 @@ VALUES = 1 << 22  # most that are looked at, but for a few rows
 FEWEST_ROWS = 8
 Row = tuple[int, dict[str, Any] | StreamError]
 TYPES = {"n": {int, float, bool, type(None)}, "t": {str, int, float, bool, type(None)}}  # by kind of column
+_WRITTEN = {str, type(None)}
 
 
 def _no_constant(name: str) -> float:
@@ -62,19 +64,20 @@ class JsonLines:
         rows = [row for _, row in self.first if isinstance(row, dict)]
         if not rows and self.first and (infer or skipped.on_error == "raise"):
             raise next(row for _, row in self.first if isinstance(row, StreamError))
-        counts, known = Counter(key for row in rows for key in row), set(known)
+        counts, known = Counter(chain.from_iterable(rows)), set(known)
         least = len(rows) / 100 if infer else len(rows) / 2
         keys = [key for key, count in counts.items() if count > least or key in known]
         names = [name for name in columns or keys if name != optional or name in counts]
-        self.schema = Schema(names, [all(type(row.get(name)) in TYPES["n"] for row in rows) for name in names])
+        values = _columns(rows, names)
+        self.schema = Schema(names, [TYPES["n"].issuperset(map(type, values[name])) for name in names])
 
     @no_search()
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
         rows = [row for _, row in self.first if isinstance(row, dict)]
-        columns = {name: [row.get(name) for row in rows] for name in self.schema.names}
-        lists = frozenset(name for name, values in columns.items() if any(type(value) is list for value in values))
-        texts: dict[str, Texts] = {name: [_text(value) for value in values] for name, values in columns.items()}
+        columns = _columns(rows, self.schema.names)
+        lists = frozenset(name for name, values in columns.items() if list in map(type, values))
+        texts: dict[str, Texts] = {name: _texts(values) for name, values in columns.items()}
         numeric = [name for name, is_it in zip(*self.schema, strict=True) if is_it]
         return Sample(len(rows), self.ended, texts, {name: _numbers(columns[name]) for name in numeric}, lists)
 
@@ -105,13 +108,14 @@ class JsonLines:
             rows = [(line, row) for line, row in pending if isinstance(row, dict)]
             if self.all_keys:
                 rows = _sound(rows, faults, lambda line, row: self._new_key(line, row, kinds))
-            values = {name: [row.get(name) for _, row in rows] for name, _ in wanted}
-            if not all(set(map(type, values[name])) <= TYPES[kind] for name, kind in wanted):
+            every = [name for name, _ in wanted]
+            values = _columns([row for _, row in rows], every)
+            if not all(TYPES[kind].issuperset(map(type, values[name])) for name, kind in wanted):
                 rows = _sound(rows, faults, lambda line, row: self._wrong_type(line, row, wanted, label))
-                values = {name: [row.get(name) for _, row in rows] for name, _ in wanted}
+                values = _columns([row for _, row in rows], every)
             names = [name for name, kind in wanted if kind == "n"]
             numbers = side_by_side([_numbers(values[name]) for name in names], len(rows))
-            texts = {name: [_text(value) for value in values[name]] for name, kind in wanted if kind == "t"}
+            texts = {name: _texts(values[name]) for name, kind in wanted if kind == "t"}
             lines = np.array([line for line, _ in rows], np.int64)
             yield Table(self.name, lines, names, numbers, texts, faults=faults)
             pending = []
@@ -241,17 +245,31 @@ def _flat(row: dict[str, Any], before: str = "") -> dict[str, Any]:
     return flat
 
 
+def _columns(rows: list[dict[str, Any]], names: list[str]) -> dict[str, Sequence[Any]]:
+    """The values of each name. Rows with the same keys in the same order, as usual, are turned all at once."""
+    keys = list(rows[0]) if rows else []
+    if not all(list(row) == keys for row in rows):
+        return {name: [row.get(name) for row in rows] for name in names}
+    columns = dict(zip(keys, zip(*(row.values() for row in rows), strict=True), strict=True))
+    absent = (None,) * len(rows)
+    return {name: columns.get(name, absent) for name in names}
+
+
 def _skip(text: str, at: int, signs: str) -> int:
     while at < len(text) and text[at] in signs:
         at += 1
     return at
 
 
-def _numbers(values: list[Any]) -> Floats:
+def _numbers(values: Sequence[Any]) -> Floats:
     try:
         return np.array([np.nan if value is None else value for value in values], np.float64)
     except OverflowError:  # a whole number beyond 1e308: as large as infinity, which is refused later
         return np.array([np.nan if v is None else v if abs(v) < 1e308 else np.inf for v in values], np.float64)
+
+
+def _texts(values: Sequence[Any]) -> list[str | None]:
+    return list(values) if _WRITTEN.issuperset(map(type, values)) else [_text(value) for value in values]
 
 
 def _text(value: Any) -> str | None:

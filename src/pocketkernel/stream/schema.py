@@ -13,7 +13,8 @@ from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
 from pocketkernel.stream.labels import Label, all_named, label_of, named
 
-CATEGORY_COLUMNS = 1024  # columns of a row that all categories together may take
+CATEGORY_COLUMNS = 1024  # columns of a row that all categories together may take, unless each needs its least
+LEAST = 2  # columns of a category with several levels: one would tell nothing
 FEWEST_PLACES = 8  # for a category whose levels are not yet known
 SPARE = 16  # columns that further levels share
 FEW = 20  # values of a column that may be the label
@@ -109,8 +110,8 @@ def plan(
         why = "; ".join(f"{guess.name}: {WHY[guess.role]}, {guess.note}" for guess in kept[:10])
         why = f" ({why})" if why else ""
         raise ValueError(f"no column is left to learn from{why}: use categorical=NAME or numeric=NAME.")
-    share = CATEGORY_COLUMNS // max(1, sum(guess.role == "category" for guess in used))
-    most = max_categories or max(1, min(MAX_CATEGORIES, share))
+    categories = max(1, sum(guess.role == "category" for guess in used))
+    most = max_categories or max(LEAST, min(MAX_CATEGORIES, CATEGORY_COLUMNS // categories))
     flags = missing != "error"
     features = {guess.name: _feature(guess, sample.whole, most, hash_width, flags) for guess in used}
     looks = None if target is None else guesses[target]

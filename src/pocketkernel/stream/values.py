@@ -1,7 +1,8 @@
 """Text of a field as a number: missing values, Booleans, and numbers with decimal commas, thousands or currencies."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +13,22 @@ Texts = Sequence[str | None]
 MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "?", "-", "--", "#n/a", "<na>"})
 """Text that stands for a missing value where types are inferred (case-insensitive); the binding has the same list."""
 
-LONGEST_MISSING = max(map(len, MISSING_WORDS))
 
-NO_NUMBER = MISSING_WORDS | {"none"}
+def _spelled(words: Iterable[str]) -> frozenset[str | None]:
+    """The words in all small and capital letters, and no text at all."""
+    spelled = (product(*zip(word.lower(), word.upper(), strict=True)) for word in words)
+    return frozenset({None, *map("".join, (letters for each in spelled for letters in each))})
+
+
+NO_VALUE = _spelled(MISSING_WORDS)
+"""All that stands for a missing value."""
+
+NO_NUMBER = _spelled({*MISSING_WORDS, "none"})
 """The same in a column of numbers; in a category, "none" is a level."""
 
 TRUE = frozenset({"true", "t", "yes", "y"})
 FALSE = frozenset({"false", "f", "no", "n"})
+BOOLEANS = TRUE | FALSE
 
 POINT, COMMA = ".", ","
 DECIMALS = (POINT, COMMA)
@@ -37,9 +47,9 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _REMOVED = re.compile(rf"{_UNITS}|[\s{_SPACES}]", re.IGNORECASE)
 
 
-def is_missing(text: str | None, words: frozenset[str] = MISSING_WORDS) -> bool:
-    """Whether text stands for a missing value."""
-    return text is None or (len(text) <= LONGEST_MISSING and text.lower() in words)
+def is_like_number(text: str) -> bool:
+    """Whether text is a number with either decimal sign."""
+    return any(form.fullmatch(text) for form in _FORMS.values())
 
 
 def decimal_of(texts: Sequence[str], usual: str = POINT) -> str | None:
@@ -77,7 +87,7 @@ def to_numbers(texts: Texts, decimal: str) -> tuple[Floats, list[int]]:
             continue
         number = known.get(text)
         if number is None:
-            if is_missing(text, NO_NUMBER):
+            if text in NO_NUMBER:
                 number = np.nan
             elif form.fullmatch(text):
                 number = float(_REMOVED.sub("", text).replace(other, "").replace(decimal, "."))
@@ -92,7 +102,7 @@ def to_numbers(texts: Texts, decimal: str) -> tuple[Floats, list[int]]:
 def are_booleans(levels: Sequence[str]) -> bool:
     """Whether these different texts are words for true and false."""
     words = {level.lower() for level in levels}
-    return 0 < len(words) <= 2 and words <= TRUE | FALSE and len(words & TRUE) <= 1 and len(words & FALSE) <= 1
+    return 0 < len(words) <= 2 and words <= BOOLEANS and len(words & TRUE) <= 1 and len(words & FALSE) <= 1
 
 
 def to_booleans(texts: Texts) -> tuple[Floats, list[int]]:
@@ -100,8 +110,8 @@ def to_booleans(texts: Texts) -> tuple[Floats, list[int]]:
     numbers, wrong = np.full(len(texts), np.nan), []
     for row, text in enumerate(texts):
         word = "" if text is None else text.lower()
-        if word in TRUE or word in FALSE:
+        if word in BOOLEANS:
             numbers[row] = float(word in TRUE)
-        elif not is_missing(text, NO_NUMBER):
+        elif text not in NO_NUMBER:
             wrong.append(row)
     return numbers, wrong
