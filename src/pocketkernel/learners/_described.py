@@ -43,6 +43,10 @@ n_jobs : int, default=None
     for a few rows.
 random_state : int, NumPy generator or None, default=None
     Seed of all random draws, and of the order of the rows in `fit`.
+classes_ : array
+    The labels in ascending order; of two, the first is the negative one.
+budget_ : int
+    The B that is used.
 """
 _TEXTS = {text.partition(" : ")[0]: text for text in re.findall(r"^\w.*\n(?: .*\n)+", SHARED, re.MULTILINE)}
 

@@ -30,9 +30,7 @@ class MOMDH(MirrorDescent):
 
     Attributes
     ----------
-    classes_ : array of the two labels, the negative one first
-    budget_ : int
-        The B that is used.
+    classes_, budget_
     kernel_weights_, diagnostics_, nbytes
         See the properties.
 

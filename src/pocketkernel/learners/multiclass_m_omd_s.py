@@ -29,9 +29,7 @@ class MulticlassMOMDS(MirrorDescent):
 
     Attributes
     ----------
-    classes_ : array of the labels, in ascending order
-    budget_ : int
-        The B that is used.
+    classes_, budget_
     kernel_weights_, diagnostics_, nbytes
         See the properties.
 

@@ -66,7 +66,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
 
     Attributes
     ----------
-    classes_ : array of the labels, in ascending order
+    classes_
     budget_ : int
         Frequencies that would fit into the memory if other experts had none of it.
     kernel_weights_ : array

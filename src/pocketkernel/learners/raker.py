@@ -33,7 +33,7 @@ class Raker(RandomFrequencies, KernelLearner):
 
     Attributes
     ----------
-    classes_ : array of the two labels, the negative one first
+    classes_
     budget_ : int
         The D that is used.
     frequencies_, kernel_weights_, diagnostics_, nbytes
