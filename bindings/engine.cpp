@@ -85,6 +85,26 @@ Status check_rows(const Rows& rows, double limit, Fault& fault) {
     return status;
 }
 
+// The place of the first of the largest numbers.
+std::size_t place_of_greatest(const double* x, std::size_t n) {
+    constexpr std::size_t W = 8;
+    const double most = greatest(x, n);
+    std::size_t place = 0;
+    for (bool found = false; place + W <= n; place += W) {
+        for (std::size_t l = 0; l < W; ++l) found |= x[place + l] == most;
+        if (found) break;
+    }
+    while (place + 1 < n && x[place] != most) ++place;
+    return place;
+}
+
+// From the loss, log sum exp(s) - s_y, to the probability of the largest score.
+Answer answer_of(const double* scores, const double* linear, std::size_t classes, std::size_t y, double loss) {
+    const std::size_t place = place_of_greatest(scores, classes);
+    return {static_cast<double>(place), static_cast<double>(place_of_greatest(linear, classes)),
+            smaller(exponential(scores[place] - scores[y] - loss), 1.0), larger(loss, 0.0)};
+}
+
 template <class L>
 class EngineOf final : public Engine {
   public:
@@ -100,16 +120,19 @@ class EngineOf final : public Engine {
     bool is_regressor() const override { return L::task == Task::regression; }
     bool tells_linear() const override { return L::tells_linear; }
     void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots, Watch* watch,
-               double* linear) override {
+               double* linear, Answer* answers) override {
         visit(rows, slots, [&](std::size_t r, const auto& row) {
             if (watch && watch->stopped()) return;
             const double weight = lessons.weights ? lessons.weights[r] : 1.0;
-            double* part = linear ? linear + r * outputs() : nullptr;
+            double* part = linear && !answers ? linear + r * outputs() : linear;
             if constexpr (L::task == Task::regression)
                 learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs(), part);
-            else if constexpr (L::tells_linear)
-                learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs(), part);
-            else if constexpr (L::multiclass)
+            else if constexpr (L::tells_linear) {
+                const auto y = static_cast<std::size_t>(lessons.labels[r]);
+                double loss = 0.0;
+                learner_.learn(row, y, weight, scores + r * outputs(), part, &loss);
+                if (answers) answers[r] = answer_of(scores + r * outputs(), part, outputs(), y, loss);
+            } else if constexpr (L::multiclass)
                 learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs());
             else
                 scores[r] = learner_.learn(row, lessons.labels[r] > 0 ? 1.0 : -1.0, weight);
@@ -214,7 +237,7 @@ class EngineOf final : public Engine {
     std::size_t state_bytes() const override { return pocketkernel::state_bytes(learner_); }
     void save(unsigned char* to) const override { pocketkernel::save(learner_, to); }
     Status load(const unsigned char* from, std::size_t size) override {
-        return pocketkernel::load(learner_, from, size);
+        return pocketkernel::load<L, true>(learner_, from, size);
     }
     void attach(unsigned char* slot) override { (void)fleet_->at(slot); }
     const unsigned char* newborn() const override { return fleet_->newborn(); }

@@ -49,8 +49,15 @@ struct Fault {
     std::size_t row = 0, column = 0;
 };
 
+// What the scores of a row say, of more than two classes: the predicted one, that of the linear part, the probability
+// of the former, and the loss.
+struct Answer {
+    double place, linear_place, probability, loss;
+};
+
 // The host's side of the core's watch.hpp, for the thread that learns: keeps the state from before a row that takes
-// long, and puts it back if the row is given up. Scoring is not watched: no row takes long.
+// long, and puts it back if the row is given up. Scoring is not watched: no row takes long. A host that begins by
+// itself watches what it builds.
 class Watch {
   public:
     static constexpr bool present = true;
@@ -87,10 +94,11 @@ class Engine {
     // Scores are written row by row, `outputs` of them each.
     virtual std::size_t outputs() const = 0;
     virtual bool is_regressor() const = 0;
-    // Also those of the learner's linear part, unless `linear` is null; only if the learner tells them.
+    // Also those of the learner's linear part, unless `linear` is null; only if the learner tells them. With `answers`,
+    // of a classifier, it has room for one row.
     virtual bool tells_linear() const = 0;
     virtual void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots = nullptr,
-                       Watch* watch = nullptr, double* linear = nullptr) = 0;
+                       Watch* watch = nullptr, double* linear = nullptr, Answer* answers = nullptr) = 0;
     // Several threads may score at once, each with its own scratch; null means the learner's own.
     virtual std::size_t scratch_bytes() const = 0;
     virtual void score(const Rows& rows, double* scores, void* scratch, const Slots* slots = nullptr) = 0;

@@ -152,13 +152,15 @@ class Pulse {
     std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// Ctrl-C in the middle of a row. The state is copied before a row that takes long, in memory that is freed after the
-// call; without memory for that it runs to its end.
-class LongRow final : public Watch {
+// Ctrl-C in the middle of something that takes long; it is thrown afterwards, with the GIL.
+class Long : public Watch {
   public:
     void stop_if_asked() const {
         if (error_) std::rethrow_exception(error_);
     }
+
+  protected:
+    ~Long() = default;
 
   private:
     bool is_over() override {
@@ -171,6 +173,14 @@ class LongRow final : public Watch {
         }
         return stopped_;
     }
+
+    Pulse pulse_;
+    std::exception_ptr error_;
+};
+
+// A row. The state is copied before one that takes long, in memory that is freed after the call; without memory for
+// that it runs to its end.
+class LongRow final : public Long {
     void keep(unsigned char* state, std::size_t size) override {
         if (!copy_) copy_.reset(new (std::nothrow) unsigned char[size]);
         kept_ = copy_ != nullptr;
@@ -184,11 +194,19 @@ class LongRow final : public Watch {
         kept_ = false;
     }
 
-    Pulse pulse_;
-    std::exception_ptr error_;
     std::unique_ptr<unsigned char[]> copy_;
     unsigned char* state_ = nullptr;
     std::size_t size_ = 0;
+};
+
+// The building of a learner, which is then not used.
+class LongBuild final : public Long {
+  public:
+    LongBuild() { kept_ = true; }
+
+  private:
+    void keep(unsigned char*, std::size_t) override {}
+    void put_back() override {}
 };
 
 // ---- labels ---------------------------------------------------------------------------------------------------------
@@ -342,12 +360,15 @@ class PyLearner {
     std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
 
     // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted
-    // first. `linear` is None, or has room for the scores of the linear part.
-    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores, nb::handle linear) {
+    // first. `linear` is None, or has room for the scores of the linear part; so `answers`, for four numbers of each
+    // row.
+    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores, nb::handle linear,
+                    nb::handle answers) {
         const View x(X, false);
         Rows rows;
         if (!dense(x, rows)) return unsuited;
-        return learn(rows, y, weights, scores, linear);
+        return answers.is_none() ? learn(rows, y, weights, scores, linear)
+                                 : learn_and_answer(rows, y, weights, scores, answers);
     }
     int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle weights,
                      nb::handle scores, nb::handle linear) {
@@ -492,9 +513,12 @@ class PyLearner {
         if (!engine_->valid())
             throw std::overflow_error(
                 "this learner has diverged (its numbers are no longer finite): use a smaller step, norm_bound or rate");
-        std::vector<unsigned char> bytes(engine_->state_bytes());
-        engine_->save(bytes.data());
-        return nb::bytes(bytes.data(), bytes.size());
+        stop_if_asked();
+        auto bytes =
+            nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(engine_->state_bytes())));
+        if (!bytes.is_valid()) throw std::bad_alloc();
+        engine_->save(reinterpret_cast<unsigned char*>(PyBytes_AS_STRING(bytes.ptr())));
+        return bytes;
     }
     int load(const nb::bytes& bytes) {
         const Guard guard(*this, changing);
@@ -515,7 +539,12 @@ class PyLearner {
         Engine* engine = nullptr;
         pk::Status status = pk::Status::ok;
         block = new_block(size_);
-        (void)table.make(learner.c_str(), settings_.get(), fleet, block.get(), size_, engine, status);
+        const LongBuild build;
+        {
+            const nb::gil_scoped_release release;
+            (void)table.make(learner.c_str(), settings_.get(), fleet, block.get(), size_, engine, status);
+        }
+        build.stop_if_asked();
         if (status != pk::Status::ok) throw nb::value_error(pk::describe(status).sentence);
         return engine;
     }
@@ -590,6 +619,21 @@ class PyLearner {
                 const std::size_t place = first * engine_->outputs();
                 engine_->learn(slice, from(lessons, first), out + place, nullptr, &row,
                                told ? parts.data<double>() + place : nullptr);
+                row.stop_if_asked();
+            });
+        });
+    }
+    int learn_and_answer(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores,
+                         nb::handle answers) {
+        const View told(answers, true);
+        const bool suited = engine_->tells_linear() && !engine_->is_regressor() && engine_->outputs() > 2;
+        if (!suited || !told.has(2, "d") || told.size(0) != rows.count || told.size(1) != 4) return unsuited;
+        std::vector<double> linear(engine_->outputs());
+        return learn_with(rows, y, sample_weight, scores, [&](const Lessons& lessons, double* out) {
+            LongRow row;
+            return run(rows, [&](const Rows& slice, std::size_t first) {
+                engine_->learn(slice, from(lessons, first), out + first * engine_->outputs(), nullptr, &row,
+                               linear.data(), told.data<Answer>() + first);
                 row.stop_if_asked();
             });
         });
@@ -1105,9 +1149,13 @@ class PyFleet : public PyLearner {
     }
 
     void prepare(std::size_t threads) {
+        if (engines_.size() >= threads) return;
+        const Guard guard(*this, changing);  // nobody else has them in use
         while (engines_.size() < threads) {
-            blocks_.emplace_back();
-            engines_.push_back(new_engine(table_, learner_, true, blocks_.back()));
+            Block block;
+            Engine* engine = new_engine(table_, learner_, true, block);
+            blocks_.push_back(std::move(block));
+            engines_.push_back(engine);
         }
     }
     // Calls f(engine, part) for every part of the slots, each in a thread of its own if the system can start one.
@@ -1320,7 +1368,7 @@ NB_MODULE(_core, m) {
         .def_prop_ro("fault", &PyLearner::fault)
         .def("set_labels", &PyLearner::set_labels, "classes"_a)
         .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a,
-             "linear"_a = nb::none())
+             "linear"_a = nb::none(), "answers"_a = nb::none())
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),
              "scores"_a, "linear"_a = nb::none())
         .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)

@@ -10,10 +10,13 @@ import time
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 import streams
 from discover import ESTIMATORS, small
-from pocketkernel import MOMDH, MOMDS, MulticlassMOMDS, PocketClassifier
+from pocketkernel import MOMDH, MOMDS, MulticlassMOMDS, PocketClassifier, PocketRegressor, Raker
+from pocketkernel._threads import allowed_threads
+from pocketkernel.fleet import Fleet
 from pocketkernel.kernels import Gaussian
 
 # ---- arrays that another thread refills -----------------------------------------------------------------------------
@@ -299,9 +302,6 @@ def test_interrupted_in_the_middle_of_a_row(name):
     def learn(learner, row):
         learner.partial_fit(X[row : row + 1], y[row : row + 1], sample_weight=weights[row : row + 1])
 
-    def ring(*_):
-        raise KeyboardInterrupt
-
     while model.diagnostics_.removals == 0:
         state = model.to_bytes()
         learn(model, row)
@@ -333,6 +333,56 @@ def test_interrupted_in_the_middle_of_a_row(name):
         assert learner.diagnostics_.removals == 1
         learner.partial_fit(X[row + 1 : row + 50], y[row + 1 : row + 50])
     assert model.to_bytes() == never.to_bytes()
+
+
+def ring(*_):
+    raise KeyboardInterrupt
+
+
+def rung(seconds, work):
+    """CPU time of work that an alarm may end, and whether it did."""
+    before, begin = signal.signal(signal.SIGALRM, ring), time.process_time()
+    ended = False
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        work()
+    except KeyboardInterrupt:
+        ended = True
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    return time.process_time() - begin, ended
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such alarm")
+@pytest.mark.parametrize("class_", [PocketClassifier, PocketRegressor, Raker])
+def test_interrupted_while_it_is_built(class_):
+    """A large learner takes long to build: the first call ends in the middle of it, and the next one starts anew."""
+    X, y = np.random.default_rng(0).normal(size=(2, 250)), np.array([0, 1])
+    given = {} if class_ is PocketRegressor else {"classes": [0, 1]}
+    model, never = (class_(memory="64MiB", random_state=0) for _ in range(2))
+    took, ended = rung(0.02, lambda: model.partial_fit(X, y, **given))
+    whole, _ = rung(0, lambda: never.partial_fit(X, y, **given))
+    assert ended and took < whole / 2
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    assert model.partial_fit(X, y, **given).to_bytes() == never.to_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such alarm")
+@pytest.mark.skipif(allowed_threads(2) < 2, reason="needs a second core")
+def test_interrupted_while_a_fleet_prepares_a_thread():
+    """Each further thread has an engine of its own, of which nothing is left; no row is learned."""
+    X, y, keys = np.random.default_rng(0).normal(size=(128, 250)), np.arange(128) % 2, ["a", "b"] * 64
+    fleet, never = (
+        Fleet(PocketClassifier(memory="16MiB", random_state=0), features=250, classes=[0, 1], n_jobs=jobs)
+        for jobs in (2, 1)
+    )
+    _, ended = rung(0.02, lambda: fleet.partial_fit(keys, X, y))
+    assert ended and fleet.clock == 0
+    fleet.partial_fit(keys, X, y)
+    never.partial_fit(keys, X, y)
+    assert fleet["a"].to_bytes() == never["a"].to_bytes()
 
 
 # ---- forks ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,9 @@ import pytest
 from scipy.special import expit, softmax
 from sklearn import metrics as reference
 
+from pocketkernel import PocketClassifier
 from pocketkernel.evaluate.metrics import ClassificationMetrics, RegressionMetrics
+from pocketkernel.evaluate.metrics.answers import Answers
 from pocketkernel.evaluate.metrics.baselines import LabelBaselines, ValueBaselines
 from pocketkernel.evaluate.metrics.confusion import MOST, OTHERS, Confusion
 from pocketkernel.evaluate.metrics.trace import LIMIT, Trace
@@ -100,6 +102,32 @@ def test_calibration_against_direct_means():
         error += np.count_nonzero(inside) / ROWS * abs(p[inside].mean() - y[inside].mean())
     assert found["error"] == pytest.approx(error)
     assert sum(one["rows"] for one in found["bins"]) == ROWS
+
+
+@pytest.mark.parametrize("classes", [3, 40])
+def test_what_a_learner_tells_is_what_its_scores_say(classes):
+    rng = np.random.default_rng(classes)
+    X = rng.standard_normal((900, 4))
+    y = np.sin(X @ rng.standard_normal((4, classes))).argmax(axis=1)
+    metrics = ClassificationMetrics([str(k) for k in range(classes)], probabilities=True, linear=True)
+    model, same = (PocketClassifier(memory="256KiB", random_state=0) for _ in range(2))
+    for learner in (model, same):
+        learner.partial_fit(X[:100], y[:100], classes=np.arange(classes))
+    scores, linear = same.predict_then_learn_both(X[100:], y[100:])
+    found, answers = model.predict_then_learn_answers(X[100:], y[100:])
+    told, read = Answers.told(answers), metrics.read(y[100:], scores, linear)
+    np.testing.assert_array_equal(found, scores)
+    for name in ("places", "linear"):
+        np.testing.assert_array_equal(getattr(told, name), getattr(read, name))
+    for name in ("losses", "claimed"):
+        np.testing.assert_allclose(getattr(told, name), getattr(read, name), rtol=1e-12, atol=1e-12)
+    assert np.ptp(told.places) > 0 and np.any(told.places != told.linear)
+
+
+def test_a_learner_with_room_for_classes_tells_nothing():
+    model = PocketClassifier(n_classes=4, random_state=0).partial_fit(np.eye(3), [0, 1, 2])
+    assert model.predict_then_learn_answers(np.eye(3), np.arange(3)) is None
+    assert model.diagnostics_["rounds"] == 3
 
 
 def test_probabilities_that_are_right_have_a_small_error():

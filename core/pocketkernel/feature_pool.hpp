@@ -17,6 +17,7 @@
 #include "math.hpp"
 #include "normal.hpp"
 #include "row.hpp"
+#include "watch.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -79,7 +80,7 @@ class FeaturePool {
 
     void draw(Rng& rng) {
         Normal normal(rng);
-        for (std::size_t tile = 0; tile < tiles(); ++tile) draw(tile, normal);
+        for (std::size_t tile = 0; tile < tiles() && !Watch::give_up(); ++tile) draw(tile, normal);
     }
     // Whether the frequencies are not part of the state: in a shared block they are.
     bool is_constant() const {

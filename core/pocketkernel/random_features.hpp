@@ -10,6 +10,7 @@
 #include "kernels/bank.hpp"
 #include "normal.hpp"
 #include "row.hpp"
+#include "watch.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -42,7 +43,7 @@ class RandomFeatures {
     // Draws the frequencies in order.
     void draw(Rng& rng) {
         Normal normal(rng);
-        for (std::size_t j = 0; j < frequencies_; ++j)
+        for (std::size_t j = 0; j < frequencies_ && !Watch::give_up(); ++j)
             for (std::size_t k = 0; k < features_; ++k)
                 values_[((j / W) * features_ + k) * W + j % W] = static_cast<T>(normal.next());
     }

@@ -1,5 +1,5 @@
 // Watch: how a host can interrupt a row that takes long, such as one that fills a large buffer and so empties half of
-// it.
+// it; or the building of a large learner, of which nothing is kept then.
 //
 // Before it changes anything, a learner calls `begin` with its state if the row may take long, and it asks `give_up` in
 // the loops that do. If the answer is true it returns soon, and its state has no meaning: the host puts back the bytes

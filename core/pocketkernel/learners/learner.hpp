@@ -264,7 +264,7 @@ class Learner {
     friend void convert(const L&, unsigned char*);
     template <class L>
     friend void save(const L&, unsigned char*);
-    template <class L>
+    template <class L, bool Drawn>
     friend Status load(L&, const unsigned char*, std::size_t);
 
     // The state begins with Common, the first piece taken.
@@ -355,8 +355,8 @@ void save(const L& learner, unsigned char* to) {
 }
 
 // Restores a saved state exactly. If it is refused, the learner is unchanged; if its checksum is correct but its
-// contents are impossible, the learner is reset.
-template <class L>
+// contents are impossible, the learner is reset. A learner that was reset before has drawn its constants already.
+template <class L, bool Drawn = false>
 [[nodiscard]] Status load(L& learner, const unsigned char* from, std::size_t size) {
     StateHeader header{};
     if (size < sizeof header) return Status::state_wrong_size;
@@ -375,7 +375,7 @@ template <class L>
     if (digest.value() != header.checksum) return Status::state_damaged;
     std::memcpy(learner.state(), from + sizeof header, learner.state_bytes_);
     convert(learner, learner.state());
-    if constexpr (parts::drawing) (void)learner.draw_constants();
+    if constexpr (parts::drawing && !Drawn) (void)learner.draw_constants();
     if constexpr (parts::validation)
         if (!learner.valid()) {
             std::memset(learner.state(), 0, learner.state_bytes_);

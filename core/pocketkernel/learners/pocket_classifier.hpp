@@ -155,20 +155,23 @@ class PocketClassifier : public Learner<T> {
         answer(F);
     }
 
-    // The scores of all classes, made before it learned, are left in F; those of the linear expert alone in `linear`,
-    // unless it is null.
+    // The scores of all classes, made before it learned, are left in F; those of the linear expert alone in `linear`
+    // and the loss in `loss`, unless they are null.
     static constexpr bool tells_linear = true;
     template <class U>
-    void learn(const Row<U>& row, std::size_t y, double weight, double* F, double* linear = nullptr) {
+    void learn(const Row<U>& row, std::size_t y, double weight, double* F, double* linear = nullptr,
+               double* loss = nullptr) {
         if (weight == 0.0) {
             score(row, work_, F);
+            if (loss && R_ > 1) *loss = lesson(F, y, slope());
             return tell_linear(linear);
         }
         const std::uint64_t rounds = common_->tally.rounds + 1;
         if (has_block()) ferns_.read(row, raw(work_));
-        learn(scale_.learn(row, work_.query, rounds, needs_dense()), rounds, y, weight, F, linear);
+        learn(scale_.learn(row, work_.query, rounds, needs_dense()), rounds, y, weight, F, linear, loss);
     }
-    void learn(const Query<T>& z, std::uint64_t rounds, std::size_t y, double weight, double* F, double* linear) {
+    void learn(const Query<T>& z, std::uint64_t rounds, std::size_t y, double weight, double* F, double* linear,
+               double* told) {
         const Found found = evaluate(z, work_, true);
         mix(work_, F);
         for (std::size_t r = 0; r < R_; ++r) f()[r] = F[r];
@@ -177,6 +180,7 @@ class PocketClassifier : public Learner<T> {
         const std::size_t target = course_->turned ? 1 - y : y;
         const bool mistake = largest(F, config_.classes) != y;
         const double loss = lesson(f(), target, slope());
+        if (told) *told = loss;
         this->record(mistake, weight * loss);
         ledger().observe(weight, target, slope(), R_, [&](std::size_t n) { return n == 0 ? f() : scores_of(n - 1); });
         const double times = course_->weights.times(weight, rounds);

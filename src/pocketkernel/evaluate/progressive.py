@@ -152,26 +152,20 @@ def follow(
     """
     labels = np.unique(np.asarray(classes))
     rows, mistakes, seconds = (after.rows, after.mistakes, after.seconds) if after else (0, 0, 0.0)
-    first = True
+    first = after is None  # else the model has begun, and all of its answers are to be found in the same way
     for X, y in blocks:
         places = np.searchsorted(labels, y)
         wrong, pieces, answers = 0, [], []
-        for part in [slice(0, len(y))] if notes is None else notes.parts(rows, len(y)):
-            rows_there, labels_there = _cut(X, part, len(y)), y[part]
+        for part in _parts(rows, len(y), notes):
             began = perf_counter()
-            linear = None
-            if metrics is not None and metrics.wants_linear:
-                both = model.predict_then_learn_both  # type: ignore[attr-defined]
-                scores, linear = both(rows_there, labels_there, classes=labels if first else None)
-            else:
-                scores = model.predict_then_learn(rows_there, labels_there, classes=labels if first else None)
+            scores, linear, told = _learned(model, _cut(X, part, len(y)), y[part], labels if first else None, metrics)
             seconds += perf_counter() - began
             first = False
             pieces.append(scores)
             if metrics is None:
                 guessed = places_of(scores)
             else:
-                answers.append(metrics.read(places[part], scores, linear))
+                answers.append(metrics.read(places[part], scores, linear) if told is None else Answers.told(told))
                 guessed = answers[-1].places
             wrong += int(np.count_nonzero(guessed != places[part]))
             if notes is not None:
@@ -181,6 +175,25 @@ def follow(
         rows += len(y)
         mistakes += wrong
         yield Progress(rows, mistakes, len(y), wrong, seconds, pieces)
+
+
+def _parts(before: int, count: int, notes: Notes | None) -> list[slice]:
+    """The parts of a block. The first row of a stream is alone: a model that has begun is faster."""
+    if notes is not None:
+        return notes.parts(before, count)
+    return [slice(0, count)] if before or count == 1 else [slice(0, 1), slice(1, count)]
+
+
+def _learned(model: Any, X: Any, y: Any, classes: Any, metrics: ClassificationMetrics | None) -> tuple[Any, Any, Any]:
+    """Score and learn rows. Their scores; those of the linear part; what a model tells of them. None if not needed."""
+    tell = getattr(model, "predict_then_learn_answers", None)
+    if tell is not None and classes is None and metrics is not None and metrics.wants_answers:
+        told = tell(X, y)
+        if told is not None:
+            return told[0], None, told[1]
+    if metrics is not None and metrics.wants_linear:
+        return *model.predict_then_learn_both(X, y, classes=classes), None
+    return model.predict_then_learn(X, y, classes=classes), None, None
 
 
 def _cut(X: Any, part: slice, count: int) -> Any:
@@ -208,7 +221,8 @@ def follow_values(
         while start < len(y):
             # Short parts at first: there are no intervals before the first row, and poor ones after it.
             stop = min(start + min(max(rows, 1), RENEWAL), len(y))
-            low[start:stop], high[start:stop] = np.sort(model.margins(COVERAGE)) if rows else (0.0, 0.0)
+            # Not np.sort, whose instructions slow the processor down for a while.
+            low[start:stop], high[start:stop] = sorted(model.margins(COVERAGE).tolist()) if rows else (0.0, 0.0)
             for begin, end in pairwise([start, *(point for point in points if start < point < stop), stop]):
                 part = slice(begin, end)
                 began = perf_counter()

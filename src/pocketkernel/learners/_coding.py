@@ -131,10 +131,14 @@ class Coding:
 
     # ---- from the core ----------------------------------------------------------------------------------------------
 
+    @property
+    def whole(self) -> bool:
+        """Whether the classes have all places, in their order."""
+        return self.in_order and len(self.places) == self.room
+
     def columns(self, scores: Array) -> Array:
         """Scores of the classes, in their order, of scores for every place."""
-        whole = self.in_order and len(self.places) == self.room
-        return scores if whole else scores[:, self.places]
+        return scores if self.whole else scores[:, self.places]
 
     def decision(self, scores: Array) -> Array:
         """The core's scores in the form of a decision function: of two classes one number, the difference."""

@@ -1,6 +1,7 @@
 """PocketClassifier: the recommended learner."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Matern32, 
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._frequencies import RandomFrequencies
+from pocketkernel.learners._learner import Scores
 from pocketkernel.learners._pocket import ROOM, WIDTHS, Pocket
 from pocketkernel.learners._recipe import Recipe
 
@@ -102,6 +104,27 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     _multiclass = True
     _takes_missing = True
     _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
+
+    def predict_then_learn_answers(self, X: Any, y: Any) -> tuple[Scores, Scores] | None:
+        """As `predict_then_learn`, and beside each row's scores what they say, which the learner knows anyway.
+
+        For more than two classes. Returns the scores and, for each row, the place of the predicted class in `classes_`,
+        that of the linear part, the probability of the former, and the log loss. None, with nothing learned, if they
+        are to be found in another way: there is room for more classes, or rows or labels must be converted.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> model = PocketClassifier(random_state=0).partial_fit(np.eye(3), [0, 1, 2])
+        >>> scores, answers = model.predict_then_learn_answers(np.eye(3), np.arange(3))
+        >>> bool(np.all(answers[:, 0] == scores.argmax(axis=1)))
+        True
+        """
+        if self.class_weight is not None or not self._takes_as_it_is(X) or not self._coding.whole:
+            return None
+        scores, answers, labels = self._room_for_scores(len(X)), np.empty((len(X), 4)), self._coding.at_once(y)
+        done = labels is not None and self._core.learn_dense(X, labels, None, scores, None, answers) == 0
+        return (scores, answers) if done else None
 
     @property
     def events_(self) -> list[tuple[int, str]]:

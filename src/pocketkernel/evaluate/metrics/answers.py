@@ -32,6 +32,12 @@ class Answers:
     margins: Floats | None
 
     @staticmethod
+    def told(answers: Floats) -> "Answers":
+        """Those that a learner of several classes tells: see `PocketClassifier.predict_then_learn_answers`."""
+        places, linear, claimed, losses = answers.T.copy()
+        return Answers(places.astype(np.int64), linear.astype(np.int64), losses, claimed, None)
+
+    @staticmethod
     def joined(parts: Sequence["Answers"]) -> "Answers":
         """Those of several parts in one."""
         if len(parts) == 1:

@@ -62,6 +62,11 @@ class ClassificationMetrics:
         """Whether `update` needs the scores of a linear part."""
         return "linear" in self.names
 
+    @property
+    def wants_answers(self) -> bool:
+        """Whether `Answers.told` has all that `count` needs."""
+        return self.wants_linear and self.calibration is not None and self.ranking is None
+
     def update(self, y: Integers, scores: Floats, linear: Floats | None = None) -> int:
         """Count some rows, given the number of each row's class and its scores; returns the number of mistakes."""
         return self.count(y, self.read(y, scores, linear))

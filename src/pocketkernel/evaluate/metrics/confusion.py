@@ -49,8 +49,11 @@ class Confusion(Tallies):
             self.places[np.sort(most)] = np.arange(size - 1)
         before = int(self.rows.sum())
         here = np.bincount(y, minlength=classes)
-        for k in np.flatnonzero((self.rows == 0) & (here > 0)):
-            self.first[k] = before + int(np.argmax(y == k)) + 1
+        new = (self.rows == 0) & (here > 0)
+        if new.any():
+            at = np.zeros(classes, np.int64)
+            at[y[::-1]] = np.arange(len(y), 0, -1)  # of several rows of a class, the last one written is the first
+            self.first[new] = before + at[new]
         self.rows += here
         self.predicted += np.bincount(predicted, minlength=classes)
         self.hits += np.bincount(y[y == predicted], minlength=classes)
