@@ -106,17 +106,19 @@ def test_rows_without_an_answer_are_told(tmp_path, capsys):
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, capsys):
     write(tmp_path / "rows.csv", LINES * 400)
     command = ["run", "rows.csv", "--label", "Survived", "--block", "500", "--memory", "16KiB", "--rows", "60000"]
+    folder = tmp_path / "rows.run"
     with subprocess.Popen([*COMMAND, *command], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stderr:  # the schema comes first
             if line.startswith("To change it"):
                 break
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
+        assert any(line.startswith("Interrupted: learns the present block") for line in process.stderr)
+        assert not (folder / "report.html").exists()  # it is told before anything is saved
         _, error = process.communicate(timeout=60)
     assert process.returncode == 130, error
     rows = int(re.search(r"Saved after row ([\d,]+): repeat the command", error)[1].replace(",", ""))
     assert 0 < rows < 60_000 and rows % 500 == 0 and error.endswith("pocketkernel: interrupted.\n")
-    folder = tmp_path / "rows.run"
     settings = json.loads((folder / "record.json").read_text())["settings"]
     assert settings["interrupted"] and (folder / "report.html").exists()
     assert main(["predict", "rows.run", "rows.csv", "--out", "answers.csv"]) == 0

@@ -34,6 +34,7 @@ from pocketkernel import (
 )
 from pocketkernel.cli import main
 from pocketkernel.fleet import Fleet, FleetStoreError, FolderStore, _archive, _log
+from pocketkernel.kernels import Gaussian
 
 LEARNERS = [
     MOMDS(budget=12, random_state=0),
@@ -503,6 +504,52 @@ def test_ctrl_c_between_rows_of_large_models(learner, capsys):
     other = fleet_of(learner).partial_fit(keys[:10], X[:10], y[:10])
     other.partial_fit(keys[:learned], X[:learned], y[:learned])
     assert same(fleet, other)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no such alarm")
+def test_ctrl_c_in_the_middle_of_a_balanced_row():
+    """The row that empties half of a large buffer is not learned, nor counted among those of its class."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80_000, 8)), (rng.random(80_000) < 0.3).astype(int)
+    learner = MOMDS(kernels=[Gaussian(1.0)], budget=24_000, class_weight="balanced", random_state=0)
+    fleet, row = Fleet(learner, features=8, classes=[0, 1]), 0
+
+    def learn(count=1):
+        rows = slice(row, row + count)
+        fleet.partial_fit([0] * count, X[rows], y[rows], sample_weight=np.full(count, 100.0))
+
+    while row == 0 or (left := learner.budget - max(fleet[0].diagnostics_.stored)) > 0:
+        learn(count := 2 if row == 0 else left)
+        row += count
+    while fleet[0].diagnostics_.removals == 0:
+        before = fleet[0]
+        learn()
+        row += 1
+    row, after = row - 1, fleet[0].to_bytes()
+
+    def ring(*_):
+        raise KeyboardInterrupt
+
+    usual = signal.signal(signal.SIGALRM, ring)
+    try:
+        for seconds in 0.1 * 0.7 ** np.arange(20):  # on a fast machine the row may be over when the alarm rings
+            fleet[0] = before
+            interrupted = False
+            try:
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                learn()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted = fleet[0].diagnostics_.removals == 0
+            if interrupted:
+                break
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, usual)
+    assert interrupted
+    assert fleet[0].to_bytes() == before.to_bytes()
+    learn()
+    assert fleet[0].to_bytes() == after
 
 
 @pytest.mark.parametrize("offset", [None, 7])

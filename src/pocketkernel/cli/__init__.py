@@ -58,13 +58,16 @@ def main(argv: Sequence[str] | None = None, branches: Sequence[Branch] = ()) -> 
     if message:
         with suppress(OSError):
             prose(err(), f"pocketkernel: {message}")
-    if argv is None and any(thread.name == READER for thread in threading.enumerate()):
+    if argv is None and (end.code == INTERRUPTED or any(one.name == READER for one in threading.enumerate())):
         _leave(end.code)
     return end.code
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process at once: a thread is still waiting for a pipe, and a normal exit would wait for it or fail."""
+    """End the process at once: a thread may still wait for a pipe, and a normal exit would wait for it or fail.
+
+    Also after Ctrl-C, as Python takes a while to take itself down.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

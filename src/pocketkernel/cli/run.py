@@ -120,7 +120,7 @@ def carry_out(
     """Do a run, show it, and write its results; after Ctrl-C, say how to go on."""
     console = err()
     began = perf_counter()
-    with Watch(console, job.name) as watch, Interrupt() as interrupt:
+    with Watch(console, job.name) as watch, Interrupt(lambda: prose(console, _STOPPING)) as interrupt:
         started: list[Run] = []
 
         def begun(run: Run) -> None:
@@ -160,6 +160,7 @@ def carry_out(
         raise KeyboardInterrupt
 
 
+_STOPPING = "Interrupted: learns the present block, then saves. Ctrl-C again: end at once, without saving."
 _NOTHING_YET = (
     f"Nothing was learned: columns are judged by the first {INFERRED:,} rows of a pipe, or all if it ends before. "
     "With --strict nothing is judged."

@@ -2,12 +2,18 @@
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self
 
 
 class Interrupt:
     """Catches the first Ctrl-C once it is armed; the second one interrupts as usual.
+
+    Parameters
+    ----------
+    told : function, default=None
+        Called at once, as the block and what is saved after it may take long.
 
     Examples
     --------
@@ -18,8 +24,9 @@ class Interrupt:
     True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[], None] | None = None) -> None:
         self._pressed = threading.Event()
+        self._told = told
         self._before: Any = None
 
     def arm(self) -> None:
@@ -41,6 +48,8 @@ class Interrupt:
     def _press(self, _: int, __: FrameType | None) -> None:
         self._pressed.set()
         self._disarm()
+        if self._told is not None:
+            self._told()
 
     def _disarm(self) -> None:
         if self._before is not None:
