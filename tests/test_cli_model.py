@@ -86,6 +86,19 @@ def test_rows_are_read_as_they_were_learned(mail, tmp_path, capsys):
     assert pipeline.feature_names[0] == "size"
 
 
+def test_a_bad_row_gets_advice_that_can_be_followed(tmp_path, capsys):
+    rows = "".join(f"{k % 7},{k % 5},{'ab'[k % 2]}\n" for k in range(200))
+    (tmp_path / "good.csv").write_text("u,v,y\n" + rows)
+    assert main(["run", "good.csv", "--label", "y", "--strict", "--no-report"]) == 0
+    (tmp_path / "bad.csv").write_text("u,v\n1,2\n3,broken\n")
+    capsys.readouterr()
+    assert main(["predict", "good.run", "bad.csv", "--on-error", "raise"]) == 1
+    told = capsys.readouterr().err
+    assert "trained on numbers" in told and "--on-error skip" in told and "--categorical" not in told
+    assert main(["predict", "good.run", "bad.csv", "--on-error", "skip"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
 def test_out_and_json(trained, tmp_path, capsys):
     _, labels, scores = predict(capsys, trained, "rows.svm")
     assert main(["predict", str(trained), "rows.svm", "--out", "p.csv"]) == 0

@@ -82,6 +82,7 @@ def describe(error: BaseException) -> str:
     for asked, option in (
         ("missing='mean'", "--missing mean"),
         ("permute=SEED", "--permute SEED"),
+        ("on_error='skip'", "--on-error skip"),
         ("with force", "with --force"),
         ("another folder", "another folder with --out"),
         ("horizon=N, or rows=N", "--set horizon=N, or --rows N"),

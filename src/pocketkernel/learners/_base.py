@@ -1,5 +1,6 @@
 """The common part of the classifiers: labels and predictions. The algorithms are in the core."""
 
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from pocketkernel._scores import labels_of
 from pocketkernel.certificate import Certificate, Guarantee
 from pocketkernel.learners._class_weights import Counts, balanced, checked_class_weight, running, times
 from pocketkernel.learners._coding import Coding
+from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._label_files import read_coding, write_coding, write_labels
 from pocketkernel.learners._labels import check_labels, checked_classes
 from pocketkernel.learners._learner import Array, OnlineLearner, Scores
@@ -28,14 +30,15 @@ def _has_logistic_loss(estimator: Any) -> bool:
     raise AttributeError(f"probabilities need loss='logistic'; this learner has loss={loss!r}.")
 
 
+@with_parameters
 class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
     """Base of the classifiers. A classifier with a theorem returns what it proves (`_guarantee`)."""
 
     _multiclass: ClassVar[bool] = False
-    _coding: Coding
-    _counts: Counts  # rows that were learned of the class in each place, if classes are balanced
-    classes_: Array
-    class_weight: Any
+    class_weight: Any = None
+    classes_: Array = field(init=False)
+    _coding: Coding = field(init=False)
+    _counts: Counts = field(init=False)  # rows learned of the class in each place, if classes are balanced
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from pocketkernel import _core
 from pocketkernel._alone import alone
 from pocketkernel._threads import thread_count
+from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._parameters import Parameters
 from pocketkernel.learners._passes import checked_shuffle, orders, parts_of, passes_of, taken
 from pocketkernel.learners._rows import CsrRows, check_rows, checked_weights
@@ -20,6 +21,7 @@ Array = npt.NDArray[Any]
 Scores = npt.NDArray[np.float64]
 
 
+@with_parameters
 class OnlineLearner(Parameters):
     """An estimator that learns row by row in one block of memory of fixed size.
 
@@ -30,8 +32,8 @@ class OnlineLearner(Parameters):
 
     _takes_missing: ClassVar[bool] = False  # whether NaN in a row is a missing value, else an error
 
-    shuffle: bool
-    epochs: int | str
+    shuffle: bool = True
+    epochs: int | str = 1
 
     # ---- targets ----------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import numpy as np
 from pocketkernel import _core
 from pocketkernel._threads import allowed_threads
 from pocketkernel.kernels import KERNELS, PAPER_KERNELS, Kernel
+from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._persistent import Persistent
 from pocketkernel.learners._plan import plan as plan_of
 from pocketkernel.learners._recipe import PARAMETERS, Recipe, largest
@@ -22,6 +23,7 @@ from pocketkernel.memory import parse_bytes
 DEFAULT_BUDGET = 400
 
 
+@with_parameters
 class Parameters(Persistent):
     """An estimator whose parameters name a learner in the core, and how large it may be."""
 
@@ -31,11 +33,10 @@ class Parameters(Persistent):
     _budget_name: ClassVar[str] = "budget"
     _smallest_budget: ClassVar[int] = 1
 
-    kernels: Iterable[Kernel] | None
-    memory: int | str | None
-    dtype: str
-    n_jobs: int | None
-    random_state: Any
+    memory: int | str | None = None
+    dtype: str = "float32"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     plan = plan_of
 

@@ -1,17 +1,15 @@
 """M-OMD-S for more than two classes: one buffer shared by all kernels and all classes."""
 
-from collections.abc import Iterable
-from typing import Any
-
 from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee
-from pocketkernel.kernels import Kernel
-from pocketkernel.learners._base import OnlineKernelClassifier
+from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._dual import dual_guarantee
+from pocketkernel.learners._paper import MirrorDescent
 
 
-class MulticlassMOMDS(OnlineKernelClassifier):
+@with_parameters
+class MulticlassMOMDS(MirrorDescent):
     """M-OMD-S with the multinomial logistic loss, for two or more classes.
 
     All kernels and all classes share one buffer of at most B examples: a class adds one coefficient per stored example
@@ -20,48 +18,18 @@ class MulticlassMOMDS(OnlineKernelClassifier):
 
     Parameters
     ----------
-    kernels : kernel or list of kernels, default=None
-        The kernels to combine; None means the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
+    kernels
     budget : int, default=None
         B, the number of stored examples, at least 2; None means 400 unless `memory` is given.
-    memory : int or str, default=None
-        Bytes instead of `budget`, such as 65536 or "64KiB": the largest B that fits is chosen.
-    step : float, default=1.0
-        c of the step size lambda = c U / sqrt(B), positive. The paper tries 2, 1 and 0.5.
-    norm_bound : float, default=None
-        U, the largest RKHS norm of a hypothesis, positive; None means sqrt(B).
+    memory, step, norm_bound
     removal : {"half", "restart", "oldest", "eager"}, default="half"
         What is removed from a full buffer before the next example enters: its older half, everything, or only the
         oldest example. "eager" removes the older half as soon as the buffer is full.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of stored rows and of arithmetic.
-    storage : {None, "float16", "bfloat16"}, default=None
-        How rows are stored: as `dtype`, or rounded to 16 bits, so that almost twice as many rows fit. float16 is more
-        precise but limited to 65504; bfloat16 is less precise and has float32's range. Arithmetic stays in float32.
-    n_classes : int, default=None
-        How many labels to reserve room for, from 2 to 10,000; memory and time grow with it. None means the labels of
-        the first call, and at least two. A label that arrives later is learned as long as there is room.
-    class_weight : {None, "balanced"} or dict, default=None
-        Factor of the weights of a class's rows, such as {"ham": 1, "spam": 5}; a label that is not in it has 1.
-        "balanced" means the inverse of the class's share in the rows: in all rows in `fit`, in the rows so far in
-        `partial_fit`. It is multiplied with `sample_weight`.
-    shuffle : bool, default=True
-        Whether `fit` learns the rows in random order, seeded by `random_state`. `partial_fit` and `predict_then_learn`
-        never change the order.
-    epochs : int or "auto", default=1
-        How often `fit` goes through the rows.
-    n_jobs : int, default=None
-        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
-        for a few rows.
-    random_state : int, NumPy generator or None, default=None
-        Seed of the sampling and of the order in `fit`.
+    dtype, storage, n_classes, class_weight, shuffle, epochs, n_jobs, random_state
 
     Attributes
     ----------
-    classes_ : array of the labels, in ascending order
-    budget_ : int
-        The B that is used.
+    classes_, budget_
     kernel_weights_, diagnostics_, nbytes
         See the properties.
 
@@ -82,42 +50,11 @@ class MulticlassMOMDS(OnlineKernelClassifier):
     (2, 10)
     """
 
+    removal: str = "half"
+    n_classes: int | None = None
+
     _learner = "multiclass_m_omd_s"
     _multiclass = True
-    _smallest_budget = 2
-
-    def __init__(
-        self,
-        *,
-        kernels: Iterable[Kernel] | Kernel | None = None,
-        budget: int | None = None,
-        memory: int | str | None = None,
-        step: float = 1.0,
-        norm_bound: float | None = None,
-        removal: str = "half",
-        dtype: str = "float32",
-        storage: str | None = None,
-        n_classes: int | None = None,
-        class_weight: Any = None,
-        shuffle: bool = True,
-        epochs: int | str = 1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.kernels = kernels  # type: ignore[assignment]
-        self.budget = budget
-        self.memory = memory
-        self.step = step
-        self.norm_bound = norm_bound
-        self.removal = removal
-        self.dtype = dtype
-        self.storage = storage
-        self.n_classes = n_classes
-        self.class_weight = class_weight
-        self.shuffle = shuffle
-        self.epochs = epochs
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         recipe = self._recipe

@@ -12,6 +12,7 @@ from pocketkernel.certificate.certificate import ROUNDING
 from pocketkernel.certificate.mixture import RADIUS
 from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Matern32, Polynomial
 from pocketkernel.learners._base import OnlineKernelClassifier
+from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._learner import Scores
 from pocketkernel.learners._pocket import ROOM, WIDTHS, Pocket
@@ -36,6 +37,7 @@ EVENTS = ("classes exchanged", "confidence lost", "column changed")
 """Kinds of events, as the core numbers them."""
 
 
+@with_parameters
 class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
@@ -57,32 +59,16 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         row after the last label that has arrived": right for the next row of a stream whose labels have some memory,
         also if labels come late; every row of a block to be predicted is taken for that one. Set it to False if rows
         are predicted that do not follow the learned ones, or if the order of the labels shall not count.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of coefficients and arithmetic.
-    n_classes : int, default=None
-        How many labels to reserve room for, from 2 to 10,000; memory and time grow with it. None means the labels of
-        the first call, and at least two. A label that arrives later is learned as long as there is room.
-    class_weight : {None, "balanced"} or dict, default=None
-        Factor of the weights of a class's rows, such as {"ham": 1, "spam": 5}; a label that is not in it has 1.
-        "balanced" means the inverse of the class's share in the rows: in all rows in `fit`, in the rows so far in
-        `partial_fit`. It is multiplied with `sample_weight`.
-    shuffle : bool, default=True
-        Whether `fit` learns the rows in random order, seeded by `random_state`. `partial_fit` and `predict_then_learn`
-        never change the order.
+    dtype, n_classes, class_weight, shuffle
     epochs : int or "auto", default="auto"
         How often `fit` goes through the rows; "auto" means as many passes as give 3,000 rounds, from 1 to 10.
         In later passes the experts learn on, but not the weights of their mixture: on rows that were seen before, an
         expert that memorises would look best.
-    n_jobs : int, default=None
-        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
-        for a few rows.
-    random_state : int, NumPy generator or None, default=None
-        Seed of the frequencies and of the order in `fit`.
+    n_jobs, random_state
 
     Attributes
     ----------
-    classes_ : array of the labels, in ascending order
+    classes_
     budget_ : int
         Frequencies that would fit into the memory if other experts had none of it.
     kernel_weights_ : array
@@ -109,33 +95,15 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     True
     """
 
+    memory: int | str | None = "64KiB"
+    lag: bool = True
+    n_classes: int | None = None
+    epochs: int | str = "auto"
+
     _learner = "pocket_classifier"
     _multiclass = True
     _takes_missing = True
     _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
-
-    def __init__(
-        self,
-        *,
-        memory: int | str = "64KiB",
-        lag: bool = True,
-        dtype: str = "float32",
-        n_classes: int | None = None,
-        class_weight: Any = None,
-        shuffle: bool = True,
-        epochs: int | str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.memory = memory
-        self.lag = lag
-        self.dtype = dtype
-        self.n_classes = n_classes
-        self.class_weight = class_weight
-        self.shuffle = shuffle
-        self.epochs = epochs
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def predict_then_learn_answers(self, X: Any, y: Any) -> tuple[Scores, Scores] | None:
         """As `predict_then_learn`, and beside each row's scores what they say, which the learner knows anyway.

@@ -1,5 +1,6 @@
 """PocketRegressor: PocketClassifier's brother for real targets."""
 
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from pocketkernel.kernels import Linear
+from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._learner import Array, OnlineLearner, Scores
 from pocketkernel.learners._parameters import number, one_of
@@ -17,6 +19,7 @@ from pocketkernel.learners._targets import as_targets
 LOSSES = ("squared", "absolute", "quantile")
 
 
+@with_parameters
 class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):  # type: ignore[misc]
     """A regressor for streams, in a fixed number of bytes, with nothing to tune.
 
@@ -36,19 +39,10 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
         What answers are to be: the mean of y, its median, or a quantile.
     quantile : float, default=0.5
         Which quantile, from 0.001 to 0.999, if loss="quantile".
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of coefficients and arithmetic.
-    shuffle : bool, default=True
-        Whether `fit` learns the rows in random order, seeded by `random_state`. `partial_fit` and `predict_then_learn`
-        never change the order.
+    dtype, shuffle
     epochs : int or "auto", default=1
         How often `fit` goes through the rows; more than 2 rarely help.
-    n_jobs : int, default=None
-        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
-        for a few rows.
-    random_state : int, NumPy generator or None, default=None
-        Seed of the frequencies and of the order in `fit`.
+    n_jobs, random_state
 
     Attributes
     ----------
@@ -77,33 +71,16 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
     True
     """
 
+    memory: int | str | None = "64KiB"
+    loss: str = "squared"
+    quantile: float = 0.5
+
     _learner = "pocket_regressor"
     _is_regressor = True
     _takes_missing = True
     _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
 
-    n_outputs_: int
-
-    def __init__(
-        self,
-        *,
-        memory: int | str = "64KiB",
-        loss: str = "squared",
-        quantile: float = 0.5,
-        dtype: str = "float32",
-        shuffle: bool = True,
-        epochs: int | str = 1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.memory = memory
-        self.loss = loss
-        self.quantile = quantile
-        self.dtype = dtype
-        self.shuffle = shuffle
-        self.epochs = epochs
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_outputs_: int = field(init=False)
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 

@@ -1,18 +1,17 @@
 """SharedMOMDH: the hinge loss, one buffer shared by all kernels, a reservoir and optimistic gradients."""
 
-from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Bound, Guarantee, shared_buffer_afterwards
-from pocketkernel.kernels import Kernel
-from pocketkernel.learners._base import OnlineKernelClassifier
+from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._hinge import hinge_guarantee
+from pocketkernel.learners._paper import MirrorDescent
 
 
-class SharedMOMDH(OnlineKernelClassifier):
+@with_parameters
+class SharedMOMDH(MirrorDescent):
     """M-OMD-H with one buffer for all kernels.
 
     All kernels share a buffer of at most B examples, and a row is stored or not for all of them at once; a uniform
@@ -22,48 +21,14 @@ class SharedMOMDH(OnlineKernelClassifier):
 
     Parameters
     ----------
-    kernels : kernel or list of kernels, default=None
-        The kernels to combine; None means the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
+    kernels
     budget : int, default=None
         B, the number of stored examples, at least 2; None means 400 unless `memory` is given.
-    memory : int or str, default=None
-        Bytes instead of `budget`, such as 65536 or "64KiB": the largest B that fits is chosen.
-    step : float, default=1.0
-        c of the step size lambda = c U / sqrt(B), positive. The paper tries 2, 1 and 0.5.
-    norm_bound : float, default=None
-        U, the largest RKHS norm of a hypothesis, positive; None means sqrt(B).
-    reservoir : int, default=10
-        M, the number of examples in the reservoir.
-    horizon : float, default=1e9
-        Number of rounds for which the archive of past reservoir members is sized: it has room for
-        M (1 + ceil(ln(horizon))) examples. More rounds are possible; members that no longer fit are counted as
-        overflowed.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of stored rows and of arithmetic.
-    storage : {None, "float16", "bfloat16"}, default=None
-        How rows are stored: as `dtype`, or rounded to 16 bits, so that almost twice as many rows fit. float16 is more
-        precise but limited to 65504; bfloat16 is less precise and has float32's range. Arithmetic stays in float32.
-    class_weight : {None, "balanced"} or dict, default=None
-        Factor of the weights of a class's rows, such as {"ham": 1, "spam": 5}; a label that is not in it has 1.
-        "balanced" means the inverse of the class's share in the rows: in all rows in `fit`, in the rows so far in
-        `partial_fit`. It is multiplied with `sample_weight`.
-    shuffle : bool, default=True
-        Whether `fit` learns the rows in random order, seeded by `random_state`. `partial_fit` and `predict_then_learn`
-        never change the order.
-    epochs : int or "auto", default=1
-        How often `fit` goes through the rows.
-    n_jobs : int, default=None
-        Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
-        POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory
-        for a few rows.
-    random_state : int, NumPy generator or None, default=None
-        Seed of the sampling and of the order in `fit`.
+    memory, step, norm_bound, reservoir, horizon, dtype, storage, class_weight, shuffle, epochs, n_jobs, random_state
 
     Attributes
     ----------
-    classes_ : array of the two labels, the negative one first
-    budget_ : int
-        The B that is used.
+    classes_, budget_
     kernel_weights_, diagnostics_, nbytes
         See the properties.
 
@@ -86,42 +51,11 @@ class SharedMOMDH(OnlineKernelClassifier):
     True
     """
 
+    reservoir: int = 10
+    horizon: float = 1e9
+
     _learner = "shared_m_omd_h"
     _loss = "hinge"
-    _smallest_budget = 2
-
-    def __init__(
-        self,
-        *,
-        kernels: Iterable[Kernel] | Kernel | None = None,
-        budget: int | None = None,
-        memory: int | str | None = None,
-        step: float = 1.0,
-        norm_bound: float | None = None,
-        reservoir: int = 10,
-        horizon: float = 1e9,
-        dtype: str = "float32",
-        storage: str | None = None,
-        class_weight: Any = None,
-        shuffle: bool = True,
-        epochs: int | str = 1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.kernels = kernels  # type: ignore[assignment]
-        self.budget = budget
-        self.memory = memory
-        self.step = step
-        self.norm_bound = norm_bound
-        self.reservoir = reservoir
-        self.horizon = horizon
-        self.dtype = dtype
-        self.storage = storage
-        self.class_weight = class_weight
-        self.shuffle = shuffle
-        self.epochs = epochs
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         bound = partial(self._bound, done, self._fitted().evidence())

@@ -84,12 +84,18 @@ def advice_on_text(field: str, label: str | None) -> str:
     return "if the column has categories, list it in categorical="
 
 
+TRAINED = "the model was trained on numbers there: correct the value, or leave such rows out with on_error='skip'"
+"""Advice on rows for a model, whose columns are what they are."""
+
+
 @dataclass
 class Skipped:
     """Rows that were skipped, and why.
 
     Attributes
     ----------
+    advice : str
+        What to do about rows that an option of the reader would make readable, if that cannot be changed.
     count : int
         How many.
     reports : list of StreamError
@@ -97,12 +103,14 @@ class Skipped:
     """
 
     on_error: OnError = "raise"
+    advice: str = ""
     count: int = 0
     reports: list[StreamError] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def report(self, error: StreamError) -> None:
         """Raise the error, or count it."""
+        error.advice = error.advice and (self.advice or error.advice)
         if self.on_error == "raise":
             raise error
         with self._lock:  # rows are read and learned in different threads

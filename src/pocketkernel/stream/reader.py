@@ -9,7 +9,7 @@ import numpy.typing as npt
 from pocketkernel.stream import schema
 from pocketkernel.stream.block import check_block
 from pocketkernel.stream.encode import Encoding, Missing
-from pocketkernel.stream.errors import OnError, Skipped
+from pocketkernel.stream.errors import TRAINED, OnError, Skipped
 from pocketkernel.stream.feature import MOST_CATEGORIES
 from pocketkernel.stream.files import SUFFIXES, Source, find, guess_format
 from pocketkernel.stream.garbage import no_search
@@ -152,7 +152,7 @@ def open_stream(
     dropped = list(drop)
     files = find(source)
     format = format or guess_format(files.first())
-    skipped = Skipped(on_error)
+    skipped = Skipped(on_error, "" if encoding is None else TRAINED)
     if format == "libsvm":
         is_named = label is not None and label is not False  # 0 == False, but it is a column
         odd = categorical or encoding or any(named.values()) or (strict and missing == "mean")

@@ -95,7 +95,7 @@ class Stream:
             are still read and encoded, so that the remaining rows are the same as without the interruption.
         """
         if self._files.kept is None and self._files.looked_at is None:
-            self.skipped = Skipped(self.skipped.on_error)
+            self.skipped = Skipped(self.skipped.on_error, self.skipped.advice)
             self.encoding = None if self._at_first is None else self._at_first.copy()
         return rebatch(_without(self._pieces(self), start), self.block)
 
