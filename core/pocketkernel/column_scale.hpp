@@ -2,7 +2,8 @@
 //
 //   m_k, s_k   running mean and deviation of column k over its last `window` rows or so; n_k rows are in them
 //   h_k        running median of |x_k - x_k of the row before|, over rows where neither it nor x_k is 0; what is
-//              farther from the mean than 24 h_k and 4 s_k counts as that far, so that no outlier can drown a column
+//              farther from the mean than 24 h_k and 4 s_k counts as that far, so that no outlier can drown a column;
+//              the first zeros after other values count as they are
 //   z_k        2 asinh((x_k - m_k) / (2 s_k)), so that 1 deviation is 1 and 1000 are 14; 0 in a constant column
 //
 // The mean and the difference to it are taken in double precision whatever T is: a column keeps its digits however far
@@ -366,8 +367,8 @@ class ColumnScale {
         double m = mean_[k], s = static_cast<double>(deviation()[k]), e = static_cast<double>(beyond()[k]);
         auto n = static_cast<double>(age_now);
         for (; zeros > 0 && m * m > 4.0 * s * s; --zeros) {
-            const double limit = larger(24.0 * static_cast<double>(usual()[k]), 4.0 * s);
-            const double away = larger(-limit, smaller(-m, limit)),
+            const double most = larger(24.0 * static_cast<double>(usual()[k]), 4.0 * s);
+            const double limit = most > 0.0 ? most : absolute(m), away = larger(-limit, smaller(-m, limit)),
                          ratio = smaller(absolute(m) / larger(s, 1e-300), 4.0);
             e = n < least_rows ? 0.0 : larger(e + ratio * ratio - 4.0, 0.0);
             n = smaller(n + 1.0, window);
@@ -494,7 +495,8 @@ class ColumnScale {
         const P jump = absolute(gap - last);
         const P turned = select(h == zero, jump, h + select(h < jump, h * step, zero - h * step));
         const P now = select(value == zero, h, select(jump == zero, h, turned));
-        const P limit = larger(larger(now, h) * P(T(24)), s * P(T(4)));
+        const P most = larger(larger(now, h) * P(T(24)), s * P(T(4)));
+        const P limit = select(most == zero, far, most);
         const P away = larger(zero - limit, smaller(gap, limit));
 
         const P old = select(n < P(T(least_rows)), zero, one);

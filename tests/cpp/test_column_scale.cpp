@@ -63,7 +63,7 @@ struct Column {
         const double step = larger(smaller(rounded(1.0 / n) * 16.0, 0.125), 1.0 / 256.0);
         const double turn = (jump > usual ? 1.0 : -1.0) * rounded(usual * step);
         if (x != 0.0 && jump > 0.0) usual = usual == 0.0 ? jump : rounded(usual + turn);
-        const double limit = larger(24.0 * larger(usual, before), 4.0 * deviation),
+        const double most = larger(24.0 * larger(usual, before), 4.0 * deviation), limit = most > 0.0 ? most : size,
                      away = larger(-limit, smaller(x - mean, limit));
         limited += size > limit;
         if (tested) {
@@ -272,7 +272,7 @@ void bears_columns_out_of_place() {
 
 // Columns of few values, of clusters, or that stand still for long do not start again.
 void stays_with_a_column() {
-    constexpr std::size_t d = 9, rows = 20000;
+    constexpr std::size_t d = 10, rows = 20000;
     const double often[] = {0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99};
     for (double low : {0.0, -1.0}) {
         Scaled<float, d> scaled;
@@ -282,6 +282,7 @@ void stays_with_a_column() {
             for (std::size_t k = 0; k < 7; ++k) x[k] = rng.uniform() < often[k] ? 1.0 : low;
             x[7] = (rng.uniform() < 0.5 ? 1.0 : low) + 1e-3 * rng.uniform();
             x[8] = static_cast<double>(t / 60 % 24) + low;  // an hour, every minute
+            x[9] = t % 999 == 0 ? 1.0 : 0.0;                // rare, and there at first
             scaled.learn(x);
         }
         for (std::size_t k = 0; k < d; ++k)

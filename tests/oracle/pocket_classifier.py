@@ -479,7 +479,7 @@ class PocketClassifier:
             m, s, e, n = self.mean[k], self.deviation[k], self.beyond[k], self.n[k]
             while zeros > 0 and m**2 > 4 * s**2:
                 zeros -= 1
-                limit = max(24 * self.usual[k], 4 * s)
+                limit = max(24 * self.usual[k], 4 * s) or abs(m)
                 away, ratio = np.clip(-m, -limit, limit), min(abs(m) / max(s, 1e-300), 4)
                 e = max(e + ratio**2 - 4, 0) if n >= 32 else 0.0
                 n = min(n + 1, WINDOW)
@@ -502,6 +502,7 @@ class PocketClassifier:
         moved = np.where(self.usual == 0, jump, self.usual * np.where(jump > self.usual, 1 + step, 1 - step))
         usual = np.where((x == 0) | (jump == 0), self.usual, moved)
         limit = np.maximum(24 * np.maximum(usual, self.usual), 4 * self.deviation)
+        limit = np.where(limit > 0, limit, size)
         away = np.clip(x - self.mean, -limit, limit)
         self.limited += int(np.sum(size > limit))
         # tests for another unit or level
