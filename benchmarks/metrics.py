@@ -9,30 +9,33 @@ CPU time, the best of several turns, taken in rotation in the same process.
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from pocketkernel import MOMDS, PocketClassifier, PocketRegressor
 from pocketkernel.evaluate.metrics import ClassificationMetrics, RegressionMetrics
 from pocketkernel.evaluate.progressive import follow, follow_values
 
-STREAMS = (  # columns, classes (0: numbers), learner
+STREAMS = (  # columns (negative: CSR), classes (0: numbers), learner
     (5, 2, PocketClassifier),
     (30, 2, PocketClassifier),
     (10, 7, PocketClassifier),
     (30, 26, PocketClassifier),
     (10, 200, PocketClassifier),
+    (-10, 200, PocketClassifier),
     (10, 2, MOMDS),
     (5, 0, PocketRegressor),
     (30, 0, PocketRegressor),
 )
 
 
-def stream(columns: int, classes: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+def stream(columns: int, classes: int, rows: int) -> tuple[Any, np.ndarray]:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(rows, columns))
-    waves = np.sin(X @ rng.normal(size=(columns, max(classes, 1))))
-    return X, waves.argmax(axis=1) if classes else waves[:, 0]
+    X = rng.normal(size=(rows, abs(columns)))
+    waves = np.sin(X @ rng.normal(size=(abs(columns), max(classes, 1))))
+    return X if columns > 0 else csr_matrix(X), waves.argmax(axis=1) if classes else waves[:, 0]
 
 
 def bare(model, blocks, classes: int) -> None:

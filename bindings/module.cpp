@@ -371,11 +371,12 @@ class PyLearner {
                                  : learn_and_answer(rows, y, weights, scores, answers);
     }
     int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle weights,
-                     nb::handle scores, nb::handle linear) {
+                     nb::handle scores, nb::handle linear, nb::handle answers) {
         const View v(values, false), c(columns, false), s(starts, false);
         Rows rows;
         if (!sparse(v, c, s, rows)) return unsuited;
-        return learn(rows, y, weights, scores, linear);
+        return answers.is_none() ? learn(rows, y, weights, scores, linear)
+                                 : learn_and_answer(rows, y, weights, scores, answers);
     }
     // Uses at most `threads` threads; the scores do not depend on how many.
     int score_dense(nb::handle X, nb::handle scores, std::size_t threads) {
@@ -1370,7 +1371,7 @@ NB_MODULE(_core, m) {
         .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a,
              "linear"_a = nb::none(), "answers"_a = nb::none())
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),
-             "scores"_a, "linear"_a = nb::none())
+             "scores"_a, "linear"_a = nb::none(), "answers"_a = nb::none())
         .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)
         .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a)
         .def("kernel_scores", &PyLearner::kernel_scores, "x"_a, "scores"_a)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn import metrics as reference
 
@@ -104,13 +105,15 @@ def test_calibration_against_direct_means():
     assert sum(one["rows"] for one in found["bins"]) == ROWS
 
 
+@pytest.mark.parametrize("balance", [None, "balanced"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, np.asfortranarray], ids=["rows", "CSR", "columns"])
 @pytest.mark.parametrize("classes", [3, 40])
-def test_what_a_learner_tells_is_what_its_scores_say(classes):
+def test_what_a_learner_tells_is_what_its_scores_say(classes, form, balance):
     rng = np.random.default_rng(classes)
-    X = rng.standard_normal((900, 4))
+    X = form(rng.standard_normal((900, 4)))
     y = np.sin(X @ rng.standard_normal((4, classes))).argmax(axis=1)
     metrics = ClassificationMetrics([str(k) for k in range(classes)], probabilities=True, linear=True)
-    model, same = (PocketClassifier(memory="256KiB", random_state=0) for _ in range(2))
+    model, same = (PocketClassifier(memory="256KiB", class_weight=balance, random_state=0) for _ in range(2))
     for learner in (model, same):
         learner.partial_fit(X[:100], y[:100], classes=np.arange(classes))
     scores, linear = same.predict_then_learn_both(X[100:], y[100:])

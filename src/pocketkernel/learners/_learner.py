@@ -1,6 +1,8 @@
 """The common part of all learners: learning and predicting, row by row. The algorithms are in the core."""
 
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -73,15 +75,17 @@ class OnlineLearner(Parameters):
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def _feed(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, linear: list[Scores] | None = None
-    ) -> Scores:
-        """Score and learn every row. A list `linear` receives the scores of the learner's linear part."""
+    def _feed(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, **told: list[Scores]) -> Scores:
+        """Score and learn every row.
+
+        A list `linear` receives the scores of the learner's linear part, a list `answers` what the core tells of each
+        row.
+        """
         with alone(self):
             before = self.__dict__.copy()
             rounds = 0 if restart else self._rounds()  # a fit disturbs nobody who still uses the old learner
             try:
-                return self._feed_alone(X, y, classes, sample_weight, restart=restart, linear=linear)
+                return self._feed_alone(X, y, classes, sample_weight, restart=restart, **told)
             except BaseException:
                 if not restart and self.__dict__.get("_core") is before.get("_core") and self._rounds() != rounds:
                     raise  # Ctrl-C: some rows have been learned, and their labels with them
@@ -93,7 +97,7 @@ class OnlineLearner(Parameters):
                 raise
 
     def _feed_alone(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, linear: list[Scores] | None
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, **told: list[Scores]
     ) -> Scores:
         if restart:
             self.__dict__.pop("_core", None)
@@ -110,15 +114,15 @@ class OnlineLearner(Parameters):
         if restart:
             return self._go_through(X, y, weights)
         scores = self._room_for_scores(X.shape[0])
-        parts = None if linear is None else np.empty_like(scores)
+        room = {name: np.empty((len(scores), 4)) if name == "answers" else np.empty_like(scores) for name in told}
         weights = self._weighed(y, weights)
         rounds = self._rounds()
         try:
-            self._call(X, scores, self._coded(y), weights, linear=parts)
+            self._call(X, scores, self._coded(y), weights, told=room)
         finally:
             self._count(y, weights, self._rounds() - rounds)
-        if linear is not None and parts is not None:
-            linear.append(parts)
+        for name, receiver in told.items():
+            receiver.append(room[name])
         return scores
 
     def _go_through(self, X: Any, y: Array, weights: Array | None) -> Scores:
@@ -190,13 +194,13 @@ class OnlineLearner(Parameters):
         y: Array | None = None,
         weights: Array | None = None,
         *,
-        linear: Scores | None = None,
+        told: Mapping[str, Scores] = MappingProxyType({}),
         rows_of: Array | None = None,
     ) -> None:
         """Run a block through the core: learn if there are labels, else only score.
 
-        `linear` receives the scores of the linear part. `rows_of` has the number of each row as the caller knows it, if
-        it is not its place in the block.
+        `told` has arrays for what the core tells besides. `rows_of` has the number of each row as the caller knows it,
+        if it is not its place in the block.
         """
         core = self._core
         if isinstance(X, CsrRows):
@@ -207,7 +211,7 @@ class OnlineLearner(Parameters):
         if y is None:
             status = score(scores, thread_count(self.n_jobs, X.shape[0] * core.nbytes))
         else:
-            status = learn(y, weights, scores, *([] if linear is None else [linear]))
+            status = learn(y, weights, scores, **told)
         if status == 0:
             return
         if status == _core.UNSUITED:

@@ -110,7 +110,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
 
         For more than two classes. Returns the scores and, for each row, the place of the predicted class in `classes_`,
         that of the linear part, the probability of the former, and the log loss. None, with nothing learned, if they
-        are to be found in another way: there is room for more classes, or rows or labels must be converted.
+        are to be found in another way: nothing was learned before, or there is room for more classes.
 
         Examples
         --------
@@ -120,11 +120,14 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         >>> bool(np.all(answers[:, 0] == scores.argmax(axis=1)))
         True
         """
-        if self.class_weight is not None or not self._takes_as_it_is(X) or not self._coding.whole:
+        if "_core" not in self.__dict__ or not self._coding.whole or self._coding.room < 3:
             return None
-        scores, answers, labels = self._room_for_scores(len(X)), np.empty((len(X), 4)), self._coding.at_once(y)
-        done = labels is not None and self._core.learn_dense(X, labels, None, scores, None, answers) == 0
-        return (scores, answers) if done else None
+        if self.class_weight is None and self._takes_as_it_is(X):
+            scores, answers, labels = self._room_for_scores(len(X)), np.empty((len(X), 4)), self._coding.at_once(y)
+            if labels is not None and self._core.learn_dense(X, labels, None, scores, None, answers) == 0:
+                return scores, answers
+        told: list[Scores] = []
+        return self._feed(X, y, None, None, restart=False, answers=told), told[0]
 
     @property
     def events_(self) -> list[tuple[int, str]]:
