@@ -22,6 +22,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
+from alarm import rung_in_the_middle
 from pocketkernel import (
     MOMDH,
     MOMDS,
@@ -527,26 +528,7 @@ def test_ctrl_c_in_the_middle_of_a_balanced_row():
         row += 1
     row, after = row - 1, fleet[0].to_bytes()
 
-    def ring(*_):
-        raise KeyboardInterrupt
-
-    usual = signal.signal(signal.SIGALRM, ring)
-    try:
-        for seconds in 0.1 * 0.7 ** np.arange(20):  # on a fast machine the row may be over when the alarm rings
-            fleet[0] = before
-            interrupted = False
-            try:
-                signal.setitimer(signal.ITIMER_REAL, seconds)
-                learn()
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            except KeyboardInterrupt:
-                interrupted = fleet[0].diagnostics_.removals == 0
-            if interrupted:
-                break
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, usual)
-    assert interrupted
+    assert rung_in_the_middle(lambda: fleet.__setitem__(0, before), learn, lambda: fleet[0].diagnostics_.removals > 0)
     assert fleet[0].to_bytes() == before.to_bytes()
     learn()
     assert fleet[0].to_bytes() == after

@@ -1,7 +1,6 @@
 """Callers that change their arrays while these are read, interrupt, or fork: memory, learners and answers survive."""
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import streams
+from alarm import rung, rung_in_the_middle
 from discover import ESTIMATORS, small
 from pocketkernel import MOMDH, MOMDS, MulticlassMOMDS, PocketClassifier, PocketRegressor, Raker
 from pocketkernel._threads import allowed_threads
@@ -308,24 +308,11 @@ def test_interrupted_in_the_middle_of_a_row(name):
         row += 1
     row -= 1
 
-    before = signal.signal(signal.SIGALRM, ring)
-    try:
-        # On a fast machine the row may be over when the alarm rings: then once more, with an earlier one.
-        for seconds in 0.1 * 0.7 ** np.arange(20):
-            model = type(model).from_bytes(state)
-            interrupted = False
-            try:
-                signal.setitimer(signal.ITIMER_REAL, seconds)
-                learn(model, row)
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            except KeyboardInterrupt:
-                interrupted = model.diagnostics_.removals == 0
-            if interrupted:
-                break
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert interrupted
+    def begin():
+        nonlocal model
+        model = type(model).from_bytes(state)
+
+    assert rung_in_the_middle(begin, lambda: learn(model, row), lambda: model.diagnostics_.removals > 0)
     assert model.to_bytes() == state
     never = type(model).from_bytes(state)
     for learner in (model, never):
@@ -333,25 +320,6 @@ def test_interrupted_in_the_middle_of_a_row(name):
         assert learner.diagnostics_.removals == 1
         learner.partial_fit(X[row + 1 : row + 50], y[row + 1 : row + 50])
     assert model.to_bytes() == never.to_bytes()
-
-
-def ring(*_):
-    raise KeyboardInterrupt
-
-
-def rung(seconds, work):
-    """CPU time of work that an alarm may end, and whether it did."""
-    before, begin = signal.signal(signal.SIGALRM, ring), time.process_time()
-    ended = False
-    try:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        work()
-    except KeyboardInterrupt:
-        ended = True
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    return time.process_time() - begin, ended
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such alarm")
