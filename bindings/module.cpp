@@ -360,15 +360,15 @@ class PyLearner {
     std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
 
     // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted
-    // first. `linear` is None, or has room for the scores of the linear part; so `answers`, for four numbers of each
-    // row.
+    // first. `linear` is None, or has room for the scores of the linear part. `answers` is None, or has room for an
+    // Answer of each row; then no scores are told.
     int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores, nb::handle linear,
                     nb::handle answers) {
         const View x(X, false);
         Rows rows;
         if (!dense(x, rows)) return unsuited;
         return answers.is_none() ? learn(rows, y, weights, scores, linear)
-                                 : learn_and_answer(rows, y, weights, scores, answers);
+                                 : learn_and_answer(rows, y, weights, answers);
     }
     int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle weights,
                      nb::handle scores, nb::handle linear, nb::handle answers) {
@@ -376,7 +376,7 @@ class PyLearner {
         Rows rows;
         if (!sparse(v, c, s, rows)) return unsuited;
         return answers.is_none() ? learn(rows, y, weights, scores, linear)
-                                 : learn_and_answer(rows, y, weights, scores, answers);
+                                 : learn_and_answer(rows, y, weights, answers);
     }
     // Uses at most `threads` threads; the scores do not depend on how many.
     int score_dense(nb::handle X, nb::handle scores, std::size_t threads) {
@@ -614,27 +614,31 @@ class PyLearner {
         const View parts(linear, true);
         const bool told = !linear.is_none();
         if (told && !(engine_->tells_linear() && has_room(parts, rows))) return unsuited;
-        return learn_with(rows, y, sample_weight, scores, [&](const Lessons& lessons, double* out) {
+        const View out(scores, true);
+        if (!has_room(out, rows)) return unsuited;
+        return learn_with(rows, y, sample_weight, [&](const Lessons& lessons) {
             LongRow row;
             return run(rows, [&](const Rows& slice, std::size_t first) {
                 const std::size_t place = first * engine_->outputs();
-                engine_->learn(slice, from(lessons, first), out + place, nullptr, &row,
+                engine_->learn(slice, from(lessons, first), out.data<double>() + place, nullptr, &row,
                                told ? parts.data<double>() + place : nullptr);
                 row.stop_if_asked();
             });
         });
     }
-    int learn_and_answer(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores,
-                         nb::handle answers) {
+    int learn_and_answer(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle answers) {
         const View told(answers, true);
-        const bool suited = engine_->tells_linear() && !engine_->is_regressor() && engine_->outputs() > 2;
-        if (!suited || !told.has(2, "d") || told.size(0) != rows.count || told.size(1) != 4) return unsuited;
-        std::vector<double> linear(engine_->outputs());
-        return learn_with(rows, y, sample_weight, scores, [&](const Lessons& lessons, double* out) {
+        const std::size_t outputs = engine_->outputs(), known = classes_.size();
+        const bool suited = engine_->tells_linear() && !engine_->is_regressor() && known > 1 && known <= outputs;
+        if (!suited || outputs < 3) return unsuited;
+        constexpr std::size_t numbers = sizeof(Answer) / sizeof(double);
+        if (!told.has(2, "d") || told.size(0) != rows.count || told.size(1) != numbers) return unsuited;
+        std::vector<double> scores(outputs), linear(outputs);  // of one row, which stay in the processor's cache
+        return learn_with(rows, y, sample_weight, [&](const Lessons& lessons) {
             LongRow row;
             return run(rows, [&](const Rows& slice, std::size_t first) {
-                engine_->learn(slice, from(lessons, first), out + first * engine_->outputs(), nullptr, &row,
-                               linear.data(), told.data<Answer>() + first);
+                engine_->learn(slice, from(lessons, first), scores.data(), nullptr, &row, linear.data(),
+                               told.data<Answer>() + first, known);
                 row.stop_if_asked();
             });
         });
@@ -645,12 +649,12 @@ class PyLearner {
                 lessons.targets ? lessons.targets + first * engine_->outputs() : nullptr,
                 lessons.weights ? lessons.weights + first : nullptr};
     }
-    // Calls teach(lessons, scores) with copies of the labels or targets and the weights.
+    // Calls teach(lessons) with copies of the labels or targets and the weights.
     template <class Teach>
-    int learn_with(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores, Teach&& teach) {
-        const View given(y, false), weights(sample_weight, false), out(scores, true);
+    int learn_with(const Rows& rows, nb::handle y, nb::handle sample_weight, Teach&& teach) {
+        const View given(y, false), weights(sample_weight, false);
         const bool to_numbers = engine_->is_regressor();
-        if (!has_room(out, rows) || !(to_numbers ? has_targets(given, rows) : has_labels(given, rows))) return unsuited;
+        if (!(to_numbers ? has_targets(given, rows) : has_labels(given, rows))) return unsuited;
         const bool weighted = !sample_weight.is_none();
         if (weighted && (!weights.has(1, "d") || weights.size(0) != rows.count)) return unsuited;
         const Guard guard(*this, changing);
@@ -668,7 +672,7 @@ class PyLearner {
             return code(pk::Status::weight_out_of_range);
         const Lessons lessons{to_numbers ? nullptr : places.data(), to_numbers ? targets.data() : nullptr,
                               weighted ? copies.data() : nullptr};
-        return teach(lessons, out.data<double>());
+        return teach(lessons);
     }
     static bool has_labels(const View& y, const Rows& rows) {
         return y.has(1, label_formats) && y.size(0) == rows.count;
@@ -1057,7 +1061,8 @@ class PyFleet : public PyLearner {
     int learn_rows(const Rows& rows, nb::handle slots, nb::handle y, nb::handle weights, nb::handle scores,
                    std::size_t threads, std::int64_t base, nb::handle born) {
         const std::vector<std::size_t> all = copied(slots);
-        if (all.size() != rows.count) return unsuited;
+        const View out(scores, true);
+        if (all.size() != rows.count || !has_room(out, rows)) return unsuited;
         const std::vector<std::uint8_t> births = births_of(born, base < 0 ? 0 : rows.count);
         unsigned char* shared = base < 0 ? nullptr : slots_.state(known(to_slot(base)));
         const std::size_t most = std::min(rows_of_slice(), rows.count);
@@ -1065,7 +1070,7 @@ class PyFleet : public PyLearner {
         std::vector<double> own(counted_ > 0 ? most : 0), of_base(shared ? own.size() : 0);  // weights, if balanced
         learned_ = 0;
         prepare(threads);
-        return learn_with(rows, y, weights, scores, [&](const Lessons& lessons, double* out) {
+        return learn_with(rows, y, weights, [&](const Lessons& lessons) {
             return run(rows, rows_of_slice(), [&](const Rows& slice, std::size_t first) {
                 if (threads == 0) return;
                 std::optional<LongRow> row;
@@ -1085,7 +1090,7 @@ class PyFleet : public PyLearner {
                 }
                 if (counted_ > 0) some.weights = own.data();
                 each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
-                    engine.learn(slice, some, out + first * engine.outputs(), &part, watch_of(row));
+                    engine.learn(slice, some, out.data<double>() + first * engine.outputs(), &part, watch_of(row));
                 });
                 stop_if_given_up(row, slot, before);
                 learned_ = first + slice.count;
@@ -1368,10 +1373,10 @@ NB_MODULE(_core, m) {
         .def_prop_ro("nbytes", &PyLearner::nbytes)
         .def_prop_ro("fault", &PyLearner::fault)
         .def("set_labels", &PyLearner::set_labels, "classes"_a)
-        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a,
+        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a.none(),
              "linear"_a = nb::none(), "answers"_a = nb::none())
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),
-             "scores"_a, "linear"_a = nb::none(), "answers"_a = nb::none())
+             "scores"_a.none(), "linear"_a = nb::none(), "answers"_a = nb::none())
         .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)
         .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a)
         .def("kernel_scores", &PyLearner::kernel_scores, "x"_a, "scores"_a)

@@ -14,7 +14,7 @@ from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Matern32, 
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._frequencies import RandomFrequencies
-from pocketkernel.learners._learner import Scores
+from pocketkernel.learners._learner import ANSWERS, Scores
 from pocketkernel.learners._pocket import ROOM, WIDTHS, Pocket
 from pocketkernel.learners._recipe import Recipe
 
@@ -105,29 +105,33 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     _takes_missing = True
     _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
 
-    def predict_then_learn_answers(self, X: Any, y: Any) -> tuple[Scores, Scores] | None:
-        """As `predict_then_learn`, and beside each row's scores what they say, which the learner knows anyway.
+    def predict_then_learn_answers(self, X: Any, y: Any) -> Scores | None:
+        """As `predict_then_learn`, but instead of each row's scores what they say, which the learner knows anyway.
 
-        For more than two classes. Returns the scores and, for each row, the place of the predicted class in `classes_`,
-        that of the linear part, the probability of the former, and the log loss. None, with nothing learned, if they
-        are to be found in another way: nothing was learned before, or there is room for more classes.
+        For more than two classes. Returns, for each row, the place of its label in `classes_`, those of the predicted
+        class and of the linear part's, the probability of the predicted one, and the log loss. None, with nothing
+        learned, if they are to be found in another way: nothing was learned before, or labels arrive that were not
+        known then.
 
         Examples
         --------
         >>> import numpy as np
         >>> model = PocketClassifier(random_state=0).partial_fit(np.eye(3), [0, 1, 2])
-        >>> scores, answers = model.predict_then_learn_answers(np.eye(3), np.arange(3))
-        >>> bool(np.all(answers[:, 0] == scores.argmax(axis=1)))
-        True
+        >>> predicted = model.predict(np.eye(3))
+        >>> answers = model.predict_then_learn_answers(np.eye(3), np.arange(3))
+        >>> answers[:, 0].tolist(), bool(predicted[0] == answers[0, 1])
+        ([0.0, 1.0, 2.0], True)
         """
-        if "_core" not in self.__dict__ or not self._coding.whole or self._coding.room < 3:
+        known = "_core" in self.__dict__ and len(self.classes_) > 2 and self._coding.in_order
+        if not known or not self._coding.covers(y):
             return None
         if self.class_weight is None and self._takes_as_it_is(X):
-            scores, answers, labels = self._room_for_scores(len(X)), np.empty((len(X), 4)), self._coding.at_once(y)
-            if labels is not None and self._core.learn_dense(X, labels, None, scores, None, answers) == 0:
-                return scores, answers
+            answers, labels = np.empty((len(X), ANSWERS)), self._coding.at_once(y)
+            if labels is not None and self._core.learn_dense(X, labels, None, None, None, answers) == 0:
+                return answers
         told: list[Scores] = []
-        return self._feed(X, y, None, None, restart=False, answers=told), told[0]
+        self._feed(X, y, None, None, restart=False, answers=told)
+        return told[0]
 
     @property
     def events_(self) -> list[tuple[int, str]]:

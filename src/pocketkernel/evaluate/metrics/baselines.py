@@ -48,12 +48,11 @@ class LabelBaselines(Tallies):
         counts = np.empty(len(y), np.int64)
         counts[by_class] = np.arange(1, len(y) + 1) + (self.rows - starts)[y[by_class]]
         most = np.maximum.accumulate(np.concatenate([self.rows[self.leader], counts]))
-        took_lead = counts > most[:-1]
-        since = np.maximum.accumulate(np.where(took_lead, np.arange(len(y)), -1))
-        leaders = np.concatenate([self.leader, np.where(since >= 0, y[since], self.leader)])
+        took_lead = np.flatnonzero(counts > most[:-1])
+        leaders = np.concatenate([self.leader, y[took_lead]])
         self.rows = self.rows + here
         self.leader[0] = leaders[-1]
-        return leaders[:-1]
+        return np.repeat(leaders, np.diff(took_lead + 1, prepend=0, append=len(y)))
 
     def valid(self) -> bool:
         """Whether counts are counts, and the others classes."""
