@@ -105,7 +105,7 @@ def test_rows_without_an_answer_are_told(tmp_path, capsys):
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, capsys):
     write(tmp_path / "rows.csv", LINES * 400)
-    command = ["run", "rows.csv", "--label", "Survived", "--block", "500", "--memory", "16KiB", "--rows", "60000"]
+    command = ["run", "rows.csv", "--label", "Survived", "--block", "500", "--memory", "16KiB", "--rows", "200000"]
     folder = tmp_path / "rows.run"
     with subprocess.Popen([*COMMAND, *command], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stderr:  # the schema comes first
@@ -113,12 +113,12 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, capsys):
                 break
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        assert any(line.startswith("Interrupted: learns the present block") for line in process.stderr)
+        assert any(line.startswith("Interrupted: stops within about a second") for line in process.stderr)
         assert not (folder / "report.html").exists()  # it is told before anything is saved
         _, error = process.communicate(timeout=60)
     assert process.returncode == 130, error
     rows = int(re.search(r"Saved after row ([\d,]+): repeat the command", error)[1].replace(",", ""))
-    assert 0 < rows < 60_000 and rows % 500 == 0 and error.endswith("pocketkernel: interrupted.\n")
+    assert 0 < rows < 200_000 and rows % 500 == 0 and error.endswith("pocketkernel: interrupted.\n")
     settings = json.loads((folder / "record.json").read_text())["settings"]
     assert settings["interrupted"] and (folder / "report.html").exists()
     assert main(["predict", "rows.run", "rows.csv", "--out", "answers.csv"]) == 0
@@ -130,8 +130,9 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, capsys):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-def test_a_pipe_that_is_interrupted_goes_on_with_learn(tmp_path, capsys):
-    command = [*COMMAND, "run", "-", *LABEL, "--block", "100", "--memory", "16KiB"]
+@pytest.mark.parametrize(("memory", "block"), [("16KiB", "100"), ("8MiB", "30000")])
+def test_a_pipe_that_is_interrupted_goes_on_with_learn(tmp_path, capsys, memory, block):
+    command = [*COMMAND, "run", "-", *LABEL, "--block", block, "--memory", memory]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdin.write("\n".join([HEAD, *(LINES * 30)[:25_050]]) + "\n")
         process.stdin.flush()
@@ -146,6 +147,7 @@ def test_a_pipe_that_is_interrupted_goes_on_with_learn(tmp_path, capsys):
     rows, dropped = (text.replace(",", "") for text in re.search(message, error).groups())
     rows, dropped = int(rows), 0 if dropped == "all" else int(dropped)
     assert rows > 0 and rows + dropped == 25_050  # whatever the block
+    assert (dropped > 0) == (memory == "8MiB")  # of one block, which takes longer than it waits
     write(tmp_path / "rest.csv", (LINES * 30)[rows:26_000])
     capsys.readouterr()
     assert main(["learn", "stdin.run", "rest.csv", "--no-report", "--json"]) == 0

@@ -160,7 +160,7 @@ def carry_out(
         raise KeyboardInterrupt
 
 
-_STOPPING = "Interrupted: learns the present block, then saves. Ctrl-C again: end at once, without saving."
+_STOPPING = "Interrupted: stops within about a second and saves. Ctrl-C again: end at once, without saving."
 _NOTHING_YET = (
     f"Nothing was learned: columns are judged by the first {INFERRED:,} rows of a pipe, or all if it ends before. "
     "With --strict nothing is judged."

@@ -67,6 +67,10 @@ class ClassificationMetrics:
         """Whether `Answers.told` has all that `count` needs."""
         return self.wants_linear and self.calibration is not None and self.ranking is None
 
+    def expect(self, y: Integers) -> None:
+        """Prepare for rows with such labels, of which only a part may come at once: see `Confusion.expect`."""
+        self.confusion.expect(y)
+
     def update(self, y: Integers, scores: Floats, linear: Floats | None = None) -> int:
         """Count some rows, given the number of each row's class and its scores; returns the number of mistakes."""
         return self.count(self.read(y, scores, linear))

@@ -40,13 +40,18 @@ class Confusion(Tallies):
         self.places = np.arange(classes) if classes <= MOST else np.full(classes, _UNDECIDED)
         self.counts = np.zeros((size, size), np.int64)
 
+    def expect(self, y: Integers) -> None:
+        """If there are too many classes, keep those that are most frequent among these rows, unless that is decided."""
+        if self.places[0] == _UNDECIDED:
+            size = len(self.counts)
+            most = np.argsort(-np.bincount(y, minlength=len(self.rows)), kind="stable")[: size - 1]
+            self.places[:] = size - 1
+            self.places[np.sort(most)] = np.arange(size - 1)
+
     def update(self, y: Integers, predicted: Integers) -> None:
         """Count rows, given the number of the true and the predicted class of each."""
         classes, size = len(self.rows), len(self.counts)
-        if self.places[0] == _UNDECIDED:
-            most = np.argsort(-np.bincount(y, minlength=classes), kind="stable")[: size - 1]
-            self.places[:] = size - 1
-            self.places[np.sort(most)] = np.arange(size - 1)
+        self.expect(y)
         before = int(self.rows.sum())
         cells = self.places[y] * size + self.places[predicted]
         counts = np.bincount(cells, minlength=size * size).reshape(size, size)
