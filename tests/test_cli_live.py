@@ -195,6 +195,35 @@ def test_learning_day_by_day_gives_the_same_bits(tmp_path, capsys, case):
     assert record["sources"] == days and (record["schema"] is None) == (case in ("strict", "libsvm"))
 
 
+def test_the_report_names_what_was_learned(tmp_path):
+    for day, title in ((1, "day1.csv"), (2, "day1.csv and day2.csv"), (3, "day1.csv and 2 more")):
+        write(tmp_path / f"day{day}.csv", LINES[100 * day : 100 * day + 100])
+        command = ["run", "day1.csv", "--label", "Survived"] if day == 1 else ["learn", "day1.run", f"day{day}.csv"]
+        assert main(command) == 0
+        assert f"<h1>PocketClassifier on {title}</h1>" in (tmp_path / "day1.run" / "report.html").read_text()
+
+
+def test_the_columns_of_a_wrong_file_are_told_by_name(tmp_path, capsys):
+    write(tmp_path / "day1.csv", LINES[:100])
+    (tmp_path / "other.csv").write_text("species;island\nAdelie;Dream\nGentoo;Biscoe\n")
+    (tmp_path / "bare.csv").write_text("3,male\n1,female\n")
+    assert main(["run", "day1.csv", *LABEL]) == 0
+    for name, found in (("other.csv", "species, island"), ("bare.csv", "column1, column2")):
+        assert main(["predict", "day1.run", name]) == 1
+        assert f"expected a column 'Pclass', found {found}" in capsys.readouterr().err
+
+
+def test_a_model_without_names_reads_words_in_the_first_line(tmp_path, capsys):
+    words = ["red", "green", "blue"]
+    rows = [f"{words[k % 3]},{words[k % 2]},{'yes' if k % 3 else 'no'}\n" for k in range(90)]
+    (tmp_path / "rows.csv").write_text("".join(rows))
+    (tmp_path / "new.csv").write_text("".join(rows[:5]))
+    assert main(["run", "rows.csv", "--label", "column3", "--no-header", "--no-report"]) == 0
+    capsys.readouterr()
+    assert main(["predict", "rows.run", "new.csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 6
+
+
 def test_a_file_is_not_learned_twice_by_mistake(tmp_path, capsys):
     write(tmp_path / "day1.csv", LINES[:400])
     write(tmp_path / "day2.csv", LINES[400:500])

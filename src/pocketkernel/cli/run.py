@@ -210,7 +210,9 @@ def command_of(files: tuple[str, ...], learner: str, learning: Learning, reading
 
 def _write_report(run: Run, folder: Path, name: str) -> None:
     record = Record.read(folder)
-    title = f"{record.settings['learner']} on {name}"
+    *before, _ = [source for source, _ in run.sources] or [name]  # in a run that went on, other files come first
+    files = before[:1] + ([f"{len(before)} more"] if len(before) > 1 else [name])
+    title = f"{record.settings['learner']} on {' and '.join(files)}"
     certificate = run.model.certificate() if run.task == CLASSIFICATION else None
     steps = _next_steps(folder, record)
     write_report(folder / REPORT, record, title=title, next_steps=steps, certificate=certificate)

@@ -10,13 +10,11 @@ import numpy as np
 from pocketkernel._fields import Fields, is_count, is_text, list_of, optional
 from pocketkernel.evaluate.curve import COLUMNS, Curve, columns_of, curve_of
 from pocketkernel.evaluate.progressive import Progress
+from pocketkernel.learners.pocket_classifier import EXPERTS
 from pocketkernel.model_file import ModelFileError
 
 POINTS_OF_A_BLOCK = 64
 """Most points within a block: each costs as much as a few rows."""
-
-EXPERTS = {"ring": "nearest rows", "lag": "last labels"}
-"""Experts of PocketClassifier that are no kernels, as people read them."""
 
 
 class Recorder:

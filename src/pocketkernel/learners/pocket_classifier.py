@@ -36,6 +36,9 @@ RING, FERNS, ADDITIVE, LAG = Laplacian(1.0), Polynomial(4), Matern32(1.0), Linea
 EVENTS = ("classes exchanged", "confidence lost", "column changed")
 """Kinds of events, as the core numbers them."""
 
+EXPERTS = {"ring": "nearest rows", "lag": "last labels"}
+"""Experts that are no kernels, as people read them."""
+
 
 @with_parameters
 class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
@@ -172,7 +175,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         return np.array(self._fitted().relevance())
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        names, evidence = list(self.shares_), self._fitted().evidence()
+        names, evidence = [EXPERTS.get(name, name) for name in self.shares_], self._fitted().evidence()
         if not evidence:
             return Guarantee(None, "In so little memory it is a linear model alone: there is no mixture to bound.")
         sums = MixtureSums.of(evidence, len(names))
