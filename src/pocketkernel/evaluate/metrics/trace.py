@@ -47,7 +47,8 @@ class Trace(Tallies):
             rows = self._next_rows(before, count)
         # What is counted is added up as integers, which is several times as fast, and as exact.
         sums = [np.cumsum(one.astype(np.int64) if one.dtype == np.bool_ else one) for one in quantities]
-        self._note(rows, self.totals + np.column_stack([column[rows - before - 1] for column in sums]))
+        points = rows - before - 1
+        self._note(rows, self.totals + np.column_stack([column[points] for column in sums]))
         self.head[0] = before + count
         self.totals = self.totals + [column[-1] for column in sums]
 
