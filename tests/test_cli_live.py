@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ import pytest
 import cli_files
 import tables
 from pocketkernel.cli import main
+from waiting import until_at_work, until_idle
 
 COMMAND = [sys.executable, "-m", "pocketkernel"]
 HEAD, *LINES = tables.titanic().decode().splitlines()
@@ -111,7 +111,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, capsys):
         for line in process.stderr:  # the schema comes first
             if line.startswith("To change it"):
                 break
-        time.sleep(0.5)
+        until_at_work(process, 0.1)
         process.send_signal(signal.SIGINT)
         assert any(line.startswith("Interrupted: learns the present block") for line in process.stderr)
         assert not (folder / "report.html").exists()  # it is told before anything is saved
@@ -138,7 +138,7 @@ def test_a_pipe_that_is_interrupted_goes_on_with_learn(tmp_path, capsys):
         for line in process.stderr:
             if line.startswith("To change it"):
                 break
-        time.sleep(3)
+        until_idle(process)  # all that came is learned
         process.send_signal(signal.SIGINT)
         error = process.stderr.read()
         assert process.wait(timeout=60) == 130

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -13,6 +12,7 @@ from pocketkernel.cli import main
 from pocketkernel.evaluate import Job, Record, RunError, run_job
 from pocketkernel.evaluate.checkpoint import CHECKPOINT
 from pocketkernel.evaluate.lock import LOCK, locked
+from waiting import until
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 
@@ -26,9 +26,7 @@ def busy(tmp_path):
     process = subprocess.Popen([sys.executable, "-m", "pocketkernel", *command], stderr=subprocess.PIPE)
     with open(tmp_path / "pipe.svm", "wb", buffering=0) as pipe:
         pipe.write((tmp_path / "rows.svm").read_bytes())
-        until = time.monotonic() + 60
-        while not (tmp_path / "run" / LOCK).exists() and time.monotonic() < until:
-            time.sleep(0.01)
+        until((tmp_path / "run" / LOCK).exists)
         yield process, pipe
     process.kill()
     process.communicate()
