@@ -27,7 +27,7 @@ class Fern:
 
     def leaf(self, x):
         answers = [
-            np.isnan(x[k]) if np.isnan(limit) else x[k] > limit
+            math.isnan(x[k]) if math.isnan(limit) else x[k] > limit
             for k, limit in zip(self.columns, self.thresholds, strict=True)
         ]
         return sum(int(answer) << b for b, answer in enumerate(answers))
@@ -159,13 +159,10 @@ class PocketClassifier:
         capacity, there, found = len(self.row_labels), self.filled, []
         pages = -(-there // 16)
         newest = (self.next - 1) // 16 if self.next else pages - 1
-        order = [
-            np.arange(p * 16, min(p * 16 + 16, there)) for p in ((newest - n) % max(pages, 1) for n in range(pages))
-        ]
-        if order:  # rows behind the newest ones in their page are the oldest
-            fresh = (self.next - 1) % 16 + 1
-            order = [order[0][:fresh], *order[1:], order[0][fresh:]]
-        places, sizes = np.concatenate([np.zeros(0, int), *order]), np.cumsum([len(page) for page in order])
+        page, place = np.divmod(np.arange(there), 16)
+        age = (newest - page) % max(pages, 1)
+        age[(page == newest) & (place > (self.next - 1) % 16)] = pages  # behind the newest rows of a page: the oldest
+        places, sizes = np.argsort(age, kind="stable"), np.cumsum(np.bincount(age))
         gaps = np.abs(self.ring_row[places] - self.q) * self.column_weights
         away = np.sum(np.minimum((gaps + 64) // 128, 127) ** 2 if squared else gaps, axis=1)
         for rows in (max(min(capacity // 64, 256), 16), max(capacity // 8, 16), 2 * capacity):
@@ -220,7 +217,8 @@ class PocketClassifier:
         waves = self.waves(self.factors * z)
         if self.block:
             self.found, self.x = self.neighbours(z, self.squared), x - self.block.anchors
-            self.leaves = [fern.leaf(self.x) for fern in self.block.ferns]
+            values = self.x.tolist()
+            self.leaves = [fern.leaf(values) for fern in self.block.ferns]
         s = self.experts(z, waves)
         F = dot(s.T, self.w)
         answer = F if self.R > 1 else (-F[0] if self.turned else F[0])
