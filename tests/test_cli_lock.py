@@ -47,7 +47,7 @@ def test_the_second_is_refused_and_the_first_goes_on(busy, tmp_path):
         assert "--out" in second.stderr
     assert os.listdir(tmp_path / "run") == [LOCK]
     pipe.close()
-    assert process.wait(60) == 0
+    assert process.wait(120) == 0
     assert Record.read(tmp_path / "run").settings["source"] == "pipe.svm"
     assert LOCK not in os.listdir(tmp_path / "run")
 
@@ -55,7 +55,7 @@ def test_the_second_is_refused_and_the_first_goes_on(busy, tmp_path):
 def test_the_lock_ends_with_its_process(busy, tmp_path):
     process, _ = busy
     process.send_signal(signal.SIGKILL)
-    process.wait(60)
+    process.wait(120)
     assert LOCK in os.listdir(tmp_path / "run")
     done = run(tmp_path)
     assert done.returncode == 0, done.stderr

@@ -4,8 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 import streams
 from alarm import rung, rung_in_the_middle
 from discover import ESTIMATORS, small
+from meeting import met
 from pocketkernel import MOMDH, MOMDS, MulticlassMOMDS, PocketClassifier, PocketRegressor, Raker
 from pocketkernel._threads import allowed_threads
 from pocketkernel.fleet import Fleet
@@ -384,29 +383,19 @@ def in_child(work):
     return text
 
 
-def forked_while(model, long_call, work):
-    """What work() answers in a process forked while another thread is in a long call of the core.
+def forked_while(make, long_call, work):
+    """A learner that another thread held with a long call, and what work answered in a process forked meanwhile."""
+    texts = []
 
-    On a busy machine a call may be over before it is seen: then there is another one. Also how many there were.
-    """
-    end, calls = time.monotonic() + 120, 0
+    def fork_once_it_is_held(model):
+        try:
+            model.decision_function(LONG[:1])
+        except RuntimeError:
+            texts.append(in_child(lambda: work(model)))
+            raise
 
-    def call():
-        while True:
-            with suppress(RuntimeError):  # this thread may be the one that is refused
-                return long_call(model)
-
-    while time.monotonic() < end:
-        worker, calls = threading.Thread(target=call), calls + 1
-        worker.start()
-        while worker.is_alive():
-            try:
-                model.decision_function(LONG[:1])  # refused while it is in use
-            except RuntimeError:
-                text = in_child(work)
-                worker.join()
-                return text, calls
-    raise AssertionError("the two never met")
+    model, _, _ = met(make, long_call, fork_once_it_is_held)
+    return model, texts[-1]
 
 
 @forks
@@ -414,30 +403,34 @@ def forked_while(model, long_call, work):
 @pytest.mark.parametrize("class_", [MOMDS, PocketClassifier])
 def test_a_fork_while_another_thread_learns(class_):
     """The child has half a row: it says so, instead of waiting for a thread that it does not have."""
-    model = class_(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
-    rounds = model.diagnostics_.rounds
-    for work in (lambda: model.decision_function(LONG[:1]), lambda: model.partial_fit(LONG[:1], LONG_Y[:1]),
-                 lambda: model.to_bytes()):  # fmt: skip
-        text, calls = forked_while(model, lambda model: model.partial_fit(LONG, LONG_Y), work)
-        rounds += calls * len(LONG)
+
+    def make():
+        return class_(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
+
+    for work in (lambda model: model.decision_function(LONG[:1]), lambda model: model.partial_fit(LONG[:1], LONG_Y[:1]),
+                 lambda model: model.to_bytes()):  # fmt: skip
+        model, text = forked_while(make, lambda model: model.partial_fit(LONG, LONG_Y), work)
         assert text.startswith("RuntimeError"), text
         assert MESSAGE in text
-    assert model.diagnostics_.rounds == rounds  # the parent has noticed nothing
+        assert model.diagnostics_.rounds == make().diagnostics_.rounds + len(LONG)  # the parent has noticed nothing
 
 
 @forks
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_while_another_thread_scores():
     """Nothing was being changed: the child goes on with its copy."""
-    model = MOMDS(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
-    expected = model.decision_function(LONG[:3])
 
-    def work():
+    def make():
+        return MOMDS(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
+
+    expected = make().decision_function(LONG[:3])
+
+    def work(model):
         scores = model.decision_function(LONG[:3])
         model.partial_fit(LONG[:1], LONG_Y[:1])
         return np.array_equal(scores, expected), int(model.diagnostics_.rounds)
 
-    assert forked_while(model, lambda model: model.decision_function(LONG), work)[0] == "(True, 101)"
+    assert forked_while(make, lambda model: model.decision_function(LONG), work)[1] == "(True, 101)"
 
 
 @forks
@@ -463,7 +456,7 @@ def test_a_fork_in_the_middle_of_a_fit():
     model = MOMDS(random_state=0)
     worker = threading.Thread(target=lambda: model.fit(Slow(), LONG_Y[:50]))
     worker.start()
-    assert begun.wait(10)
+    assert begun.wait(120)
     text = in_child(lambda: model.fit(LONG[:50], LONG_Y[:50]))
     other = in_child(lambda: MOMDS(random_state=0).fit(LONG[:50], LONG_Y[:50]).diagnostics_.rounds)
     go_on.set()
