@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 
 def rung(seconds: float, work: Callable[[], object]) -> tuple[float, bool]:
-    """CPU time of work that an alarm may end, and whether it did; with 0 there is no alarm."""
+    """CPU time of work that an alarm may end, and whether it did; with 0 there is no alarm.
+
+    Of threads that live for less than a tick of the system's clock the alarm counts about half: with them it is late.
+    """
     before, begin = signal.signal(signal.SIGPROF, signal.default_int_handler), time.process_time()
     ended = False
     try:

@@ -532,7 +532,7 @@ def test_ctrl_c_in_a_long_call_with_a_store(tmp_path, offset):
 
     with new(tmp_path / "store") as fleet:
         fleet.partial_fit(keys[:500], X[:500], y[:500], offset=500)
-        _, ended = rung(0.3, lambda: fleet.partial_fit(keys[500:], X[500:], y[500:], offset=offset))
+        _, ended = rung(0.05, lambda: fleet.partial_fit(keys[500:], X[500:], y[500:], offset=offset))
         assert ended
         if offset is None:
             learned = fleet.clock
