@@ -23,14 +23,18 @@ SOURCES := $(shell find src core bindings -name '*.py' -o -name '*.pyi' -o -name
 run: $(VENV)/installed
 	$(BIN)/python -m pocketkernel demo
 
-test: test-python test-cpp
-
 # Spark is large, and needs Java: without it, its tests are skipped.
-test-python: $(VENV)/tools-test $(if $(shell command -v java),$(VENV)/tools-spark)
+TEST_TOOLS := $(VENV)/tools-test $(if $(shell command -v java),$(VENV)/tools-spark)
+
+# Both at once, and both to their ends: some Python tests wait more than they compute.
+test: $(TEST_TOOLS)
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-python test-cpp
+
+test-python: $(TEST_TOOLS)
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 test-cpp:
-	$(MAKE) -C tests/cpp -j2
+	@$(MAKE) --no-print-directory --silent -C tests/cpp $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 
 # Cross compilers and emulators are Debian's; .ci/run names the packages. What is missing is left out, by name.
 test-everywhere: $(VENV)/tools-test

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ import pytest
 import cli_files
 import tables
 from pocketkernel.cli import main
+from waiting import until_at_work, until_idle
 
 COMMAND = [sys.executable, "-m", "pocketkernel"]
 HEAD, *LINES = tables.titanic().decode().splitlines()
@@ -71,7 +71,7 @@ def test_each_row_of_a_pipe_is_answered_as_it_comes(tmp_path, capsys, format):
                 pass  # the titles
             assert got == answer
         process.stdin.close()
-        assert process.stdout.read() == "" and process.wait(timeout=30) == 0
+        assert process.stdout.read() == "" and process.wait(timeout=120) == 0
 
 
 def test_ids_stay_beside_the_answers(tmp_path, capsys):
@@ -111,11 +111,11 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, capsys):
         for line in process.stderr:  # the schema comes first
             if line.startswith("To change it"):
                 break
-        time.sleep(0.5)
+        until_at_work(process, 0.1)
         process.send_signal(signal.SIGINT)
         assert any(line.startswith("Interrupted: stops within about a second") for line in process.stderr)
         assert not (folder / "report.html").exists()  # it is told before anything is saved
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=120)
     assert process.returncode == 130, error
     rows = int(re.search(r"Saved after row ([\d,]+): repeat the command", error)[1].replace(",", ""))
     assert 0 < rows < 200_000 and rows % 500 == 0 and error.endswith("pocketkernel: interrupted.\n")
@@ -139,10 +139,10 @@ def test_a_pipe_that_is_interrupted_goes_on_with_learn(tmp_path, capsys, memory,
         for line in process.stderr:
             if line.startswith("To change it"):
                 break
-        time.sleep(3)
+        until_idle(process)  # all that came is learned
         process.send_signal(signal.SIGINT)
         error = process.stderr.read()
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=120) == 130
     message = r"Saved after row ([\d,]+) \((all|[\d,]+) rows [^)]+\): go on with `pocketkernel learn stdin.run -`"
     rows, dropped = (text.replace(",", "") for text in re.search(message, error).groups())
     rows, dropped = int(rows), 0 if dropped == "all" else int(dropped)

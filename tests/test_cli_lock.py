@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -13,6 +12,7 @@ from pocketkernel.cli import main
 from pocketkernel.evaluate import Job, Record, RunError, run_job
 from pocketkernel.evaluate.checkpoint import CHECKPOINT
 from pocketkernel.evaluate.lock import LOCK, locked
+from waiting import until
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 
@@ -26,9 +26,7 @@ def busy(tmp_path):
     process = subprocess.Popen([sys.executable, "-m", "pocketkernel", *command], stderr=subprocess.PIPE)
     with open(tmp_path / "pipe.svm", "wb", buffering=0) as pipe:
         pipe.write((tmp_path / "rows.svm").read_bytes())
-        until = time.monotonic() + 60
-        while not (tmp_path / "run" / LOCK).exists() and time.monotonic() < until:
-            time.sleep(0.01)
+        until((tmp_path / "run" / LOCK).exists)
         yield process, pipe
     process.kill()
     process.communicate()
@@ -49,7 +47,7 @@ def test_the_second_is_refused_and_the_first_goes_on(busy, tmp_path):
         assert "--out" in second.stderr
     assert os.listdir(tmp_path / "run") == [LOCK]
     pipe.close()
-    assert process.wait(60) == 0
+    assert process.wait(120) == 0
     assert Record.read(tmp_path / "run").settings["source"] == "pipe.svm"
     assert LOCK not in os.listdir(tmp_path / "run")
 
@@ -57,7 +55,7 @@ def test_the_second_is_refused_and_the_first_goes_on(busy, tmp_path):
 def test_the_lock_ends_with_its_process(busy, tmp_path):
     process, _ = busy
     process.send_signal(signal.SIGKILL)
-    process.wait(60)
+    process.wait(120)
     assert LOCK in os.listdir(tmp_path / "run")
     done = run(tmp_path)
     assert done.returncode == 0, done.stderr

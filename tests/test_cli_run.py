@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from pocketkernel import LKMBooks, MulticlassMOMDS, PocketClassifier
 from pocketkernel.cli import main
 from pocketkernel.evaluate import Job, Record, progressive, run_job
 from pocketkernel.stream import OnlineStandard
+from waiting import until, until_idle
 
 COMMAND = [sys.executable, "-m", "pocketkernel"]
 
@@ -241,10 +241,8 @@ def test_an_interrupt_while_a_pipe_waits(tmp_path):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.write(b"1 1:2\n-1 2:3\n" * 5000)
         process.stdin.flush()
-        deadline = time.monotonic() + 120
-        while not (tmp_path / "stdin.run").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        time.sleep(2)  # until the first block is learned, and the second one awaited
+        until((tmp_path / "stdin.run").exists)
+        until_idle(process)  # the first block is learned, and the second one awaited
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 130
         error = process.stderr.read().decode()
@@ -256,10 +254,8 @@ def test_an_interrupt_before_the_columns_are_judged(tmp_path):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.write(b"a,y\n1,0\n2,1\n" * 10)
         process.stdin.flush()
-        deadline = time.monotonic() + 120
-        while not (tmp_path / "stdin.run").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        time.sleep(1)
+        until((tmp_path / "stdin.run").exists)
+        until_idle(process)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 130
         error = process.stderr.read().decode()

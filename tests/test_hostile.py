@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -14,10 +13,12 @@ from sklearn.exceptions import NotFittedError
 import streams
 from alarm import rung, rung_in_the_middle
 from discover import ESTIMATORS, small
+from meeting import met
 from pocketkernel import MOMDH, MOMDS, MulticlassMOMDS, PocketClassifier, PocketRegressor, Raker
 from pocketkernel._threads import allowed_threads
 from pocketkernel.fleet import Fleet
 from pocketkernel.kernels import Gaussian
+from waiting import cpu_seconds, until_at_work
 
 # ---- arrays that another thread refills -----------------------------------------------------------------------------
 
@@ -71,8 +72,8 @@ for class_ in ESTIMATORS + REGRESSORS:
                 [[X.data.copy(), columns, starts, y, 1.0], [np.nan, wild, rng.permutation(starts), 7, -1.0],
                  [1.0, columns[::-1], 2**31 - 1, y, 1e300]],
             )
-        begin = time.monotonic()
-        while time.monotonic() - begin < seconds:
+        begin, before = time.monotonic(), refills[0]
+        while time.monotonic() - begin < seconds or refills[0] < before + 3:
             for call in (lambda: model.partial_fit(X, y_, sample_weight=w), lambda: score(X)):
                 rows += n
                 try:
@@ -134,8 +135,8 @@ for learner, kind, given in WAYS:
     contents = [some + more for some, more in zip(odd, rest)]
     thread = threading.Thread(target=refill, args=(arrays + [keys, y_, w], contents))
     thread.start()
-    begin = time.monotonic()
-    while time.monotonic() - begin < float(sys.argv[1]) / len(WAYS):
+    begin, before = time.monotonic(), refills
+    while time.monotonic() - begin < float(sys.argv[1]) / len(WAYS) or refills < before + 3:
         answer = fleet.predict if numbers else fleet.decision_function
         for call in (lambda: fleet.partial_fit(keys, X, y_, sample_weight=w), lambda: answer(keys, X)):
             rows += n
@@ -152,6 +153,7 @@ print(rows, refills)
 
 @pytest.mark.parametrize("script", [REFILL, REFILL_FLEET], ids=["learners", "fleets"])
 def test_arrays_refilled_while_they_are_read(capsys, script):
+    """Each way to read them goes on until its arrays have had all three contents, however busy the machine is."""
     seconds = float(os.environ.get("POCKETKERNEL_REFILL_SECONDS", "6"))
     run = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", script, str(seconds), "1"],
@@ -162,7 +164,6 @@ def test_arrays_refilled_while_they_are_read(capsys, script):
     rows, refills = map(int, run.stdout.split())
     with capsys.disabled():
         print(f"\n{rows:,} rows in {seconds:.0f} s while their arrays were refilled {refills:,} times")
-    assert rows > 0
     assert refills > len(ESTIMATORS)
 
 
@@ -236,6 +237,7 @@ try:
     print("too fast", flush=True)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
+sys.stdin.read()
 learned = model.diagnostics_.rounds - rounds
 print(learned, len(y), model.to_bytes() == before, flush=True)
 again = class_.from_bytes(before)
@@ -255,19 +257,20 @@ print(again.to_bytes() == model.to_bytes(), flush=True)
 def test_ctrl_c(name, way, capsys):
     """Answered in well under a second, and what the learner is afterwards is what the docstrings say."""
     with subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, name, way], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+        [sys.executable, "-c", INTERRUPTED, name, way],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
         assert process.stdout.readline() == "begin\n", process.stderr.read()
-        time.sleep(0.5)
-        sent = time.perf_counter()
+        until_at_work(process)
+        sent = cpu_seconds(process)
         process.send_signal(2)
         answer = process.stdout.readline()
-        latency = time.perf_counter() - sent
-        rest, errors = process.communicate(timeout=120)
+        latency = cpu_seconds(process) - sent
+        rest, errors = process.communicate(timeout=120)  # closes its input, for which it waits
     assert answer == "interrupted\n", errors
     with capsys.disabled():
-        print(f"\n{name}, {way}: {1000 * latency:.0f} ms")
-    assert latency < 2.0  # on an idle machine a tenth of that
+        print(f"\n{name}, {way}: {1000 * latency:.0f} ms of CPU time")
+    assert latency < 1.0  # most often a tenth of that
     (learned, rows, unchanged), (same,) = (line.split() for line in rest.splitlines())
     assert same == "True"  # the rows that it counts, and nothing else, were learned
     assert int(learned) < int(rows)
@@ -328,10 +331,11 @@ def test_interrupted_while_it_is_built(class_):
     """A large learner takes long to build: the first call ends in the middle of it, and the next one starts anew."""
     X, y = np.random.default_rng(0).normal(size=(2, 250)), np.array([0, 1])
     given = {} if class_ is PocketRegressor else {"classes": [0, 1]}
-    model, never = (class_(memory="64MiB", random_state=0) for _ in range(2))
-    took, ended = rung(0.02, lambda: model.partial_fit(X, y, **given))
+    memory = "128MiB" if class_ is Raker else "64MiB"
+    model, never = (class_(memory=memory, random_state=0) for _ in range(2))
     whole, _ = rung(0, lambda: never.partial_fit(X, y, **given))
-    assert ended and took < whole / 2
+    took, ended = rung(0.1 * whole, lambda: model.partial_fit(X, y, **given))
+    assert ended and took < 0.8 * whole
     with pytest.raises(NotFittedError):
         model.predict(X)
     assert model.partial_fit(X, y, **given).to_bytes() == never.to_bytes()
@@ -342,14 +346,15 @@ def test_interrupted_while_it_is_built(class_):
 def test_interrupted_while_a_fleet_prepares_a_thread():
     """Each further thread has an engine of its own, of which nothing is left; no row is learned."""
     X, y, keys = np.random.default_rng(0).normal(size=(128, 250)), np.arange(128) % 2, ["a", "b"] * 64
-    fleet, never = (
+    never, other, fleet = (
         Fleet(PocketClassifier(memory="16MiB", random_state=0), features=250, classes=[0, 1], n_jobs=jobs)
-        for jobs in (2, 1)
+        for jobs in (1, 2, 2)
     )
-    _, ended = rung(0.02, lambda: fleet.partial_fit(keys, X, y))
-    assert ended and fleet.clock == 0
+    learning, _ = rung(0, lambda: never.partial_fit(keys, X, y))
+    both, _ = rung(0, lambda: other.partial_fit(keys, X, y))
+    took, ended = rung(0.2 * (both - learning), lambda: fleet.partial_fit(keys, X, y))
+    assert ended and fleet.clock == 0 and took < both - learning
     fleet.partial_fit(keys, X, y)
-    never.partial_fit(keys, X, y)
     assert fleet["a"].to_bytes() == never["a"].to_bytes()
 
 
@@ -378,18 +383,19 @@ def in_child(work):
     return text
 
 
-def forked_while(model, long_call, work):
-    """What work() answers in a process forked while another thread is in a long call of the core."""
-    worker = threading.Thread(target=lambda: long_call(model))
-    worker.start()
-    while worker.is_alive():
+def forked_while(make, long_call, work):
+    """A learner that another thread held with a long call, and what work answered in a process forked meanwhile."""
+    texts = []
+
+    def fork_once_it_is_held(model):
         try:
-            model.decision_function(LONG[:1])  # refused while it is in use
+            model.decision_function(LONG[:1])
         except RuntimeError:
-            text = in_child(work)
-            worker.join()
-            return text
-    raise AssertionError("the two never met")
+            texts.append(in_child(lambda: work(model)))
+            raise
+
+    model, _, _ = met(make, long_call, fork_once_it_is_held)
+    return model, texts[-1]
 
 
 @forks
@@ -397,29 +403,34 @@ def forked_while(model, long_call, work):
 @pytest.mark.parametrize("class_", [MOMDS, PocketClassifier])
 def test_a_fork_while_another_thread_learns(class_):
     """The child has half a row: it says so, instead of waiting for a thread that it does not have."""
-    model = class_(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
-    before = model.diagnostics_.rounds
-    for work in (lambda: model.decision_function(LONG[:1]), lambda: model.partial_fit(LONG[:1], LONG_Y[:1]),
-                 lambda: model.to_bytes()):  # fmt: skip
-        text = forked_while(model, lambda model: model.partial_fit(LONG, LONG_Y), work)
+
+    def make():
+        return class_(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
+
+    for work in (lambda model: model.decision_function(LONG[:1]), lambda model: model.partial_fit(LONG[:1], LONG_Y[:1]),
+                 lambda model: model.to_bytes()):  # fmt: skip
+        model, text = forked_while(make, lambda model: model.partial_fit(LONG, LONG_Y), work)
         assert text.startswith("RuntimeError"), text
         assert MESSAGE in text
-    assert model.diagnostics_.rounds == before + 3 * len(LONG)  # the parent has noticed nothing
+        assert model.diagnostics_.rounds == make().diagnostics_.rounds + len(LONG)  # the parent has noticed nothing
 
 
 @forks
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_while_another_thread_scores():
     """Nothing was being changed: the child goes on with its copy."""
-    model = MOMDS(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
-    expected = model.decision_function(LONG[:3])
 
-    def work():
+    def make():
+        return MOMDS(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
+
+    expected = make().decision_function(LONG[:3])
+
+    def work(model):
         scores = model.decision_function(LONG[:3])
         model.partial_fit(LONG[:1], LONG_Y[:1])
         return np.array_equal(scores, expected), int(model.diagnostics_.rounds)
 
-    assert forked_while(model, lambda model: model.decision_function(LONG), work) == "(True, 101)"
+    assert forked_while(make, lambda model: model.decision_function(LONG), work)[1] == "(True, 101)"
 
 
 @forks
@@ -445,7 +456,7 @@ def test_a_fork_in_the_middle_of_a_fit():
     model = MOMDS(random_state=0)
     worker = threading.Thread(target=lambda: model.fit(Slow(), LONG_Y[:50]))
     worker.start()
-    assert begun.wait(10)
+    assert begun.wait(120)
     text = in_child(lambda: model.fit(LONG[:50], LONG_Y[:50]))
     other = in_child(lambda: MOMDS(random_state=0).fit(LONG[:50], LONG_Y[:50]).diagnostics_.rounds)
     go_on.set()

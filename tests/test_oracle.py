@@ -432,6 +432,17 @@ def test_pocket_classifier_of_several_classes(memory, experts, weights):
     assert reference.rounds == (len(X) if w is None else np.count_nonzero(w))
 
 
+def test_classes_not_seen_yet_tie():
+    """By symmetry, to the bit, in the core and in the transcription: which of them is predicted must not be chance."""
+    X, _ = streams.rings(300)
+    y = streams.in_classes(X, 3)
+    for C, memory in ((7, "16KiB"), (13, "256KiB")):
+        model, reference = pockets(X, y, C, memory)
+        scores = model.predict_then_learn(X, y, classes=range(C))
+        assert not np.any(np.ptp(scores[:, 3:], axis=1))
+        assert not np.any(np.ptp([reference.learn(*row)[3:] for row in zip(X, y, strict=True)], axis=1))
+
+
 @pytest.mark.parametrize("weights", [False, True], ids=["", "weights"])
 @pytest.mark.parametrize("C", [2, 3])
 @pytest.mark.parametrize("stream", [streams.one_hot, streams.sparse_numbers], ids=lambda stream: stream.__name__)

@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 import streams
+from meeting import met
 from pocketkernel import MOMDH, MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, Raker, _threads
 from pocketkernel.learners import _learner
 
@@ -184,45 +185,7 @@ def test_bad_n_jobs(n_jobs):
 
 # ---- two threads at one learner -------------------------------------------------------------------------------------
 
-# The other thread holds the learner with one long call of the core, which leaves Python to this one. Calls of this
-# one are of a single row, which the core does before it leaves Python to anyone: they come before the long call, or
-# are refused while it runs.
-
 LONG, LONG_Y = streams.rings(20_000, d=5)
-
-
-def meet(model, long_call, short_call):
-    """Make the short call until the learner is held by the long one.
-
-    Answers how many short calls came before, and what the long call answered; or None if the two never met.
-    """
-    answers, before, error = [], 0, None
-    worker = threading.Thread(target=lambda: answers.append(long_call(model)))
-    worker.start()
-    while worker.is_alive() and error is None:
-        try:
-            short_call(model)
-            before += 1
-        except RuntimeError as refusal:
-            error = refusal
-    worker.join()
-    if error is None:
-        return None
-    assert "in use by another thread" in str(error)
-    assert len(answers) == 1
-    return before, answers[0]
-
-
-def met(make, long_call, short_call):
-    """The learner, and what `meet` answers, of a try in which they met."""
-    for _ in range(20):
-        model = make()
-        answer = meet(model, long_call, short_call)
-        if answer is not None:
-            return model, *answer
-    raise AssertionError("in twenty tries the two threads never met")
-
-
 ASKING = {
     "decision_function": lambda model: model.decision_function(X[:1]),
     "a block": lambda model: model.decision_function(X),
@@ -285,20 +248,17 @@ def test_learning_while_others_score(call, n_jobs):
 
 
 def test_a_fit_begins_anew_and_disturbs_no_one():
-    model = SHARED["MOMDS"]()
-    alone = pickle.loads(pickle.dumps(model))
-    answers = []
-    worker = threading.Thread(target=lambda: answers.append(model.predict_then_learn(LONG, LONG_Y)))
-    worker.start()
-    while worker.is_alive():
+    def fit_once_it_is_held(model):
         try:
             model.decision_function(X[:1])
         except RuntimeError:
-            break
-    model.fit(X, Y)
-    worker.join()
-    np.testing.assert_array_equal(answers[0], alone.predict_then_learn(LONG, LONG_Y))
-    assert model._core.save() == SHARED["MOMDS"]()._core.save()
+            model.fit(X, Y)
+            raise
+
+    make = SHARED["MOMDS"]
+    model, _, scores = met(make, lambda model: model.predict_then_learn(LONG, LONG_Y), fit_once_it_is_held)
+    np.testing.assert_array_equal(scores, make().predict_then_learn(LONG, LONG_Y))
+    assert model._core.save() == make()._core.save()
 
 
 def test_learners_of_their_own_do_not_meet():

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from oracle.parts import Expansion, Rng, linearised_costs, loss_and_slope
+from oracle.parts import Expansion, Rng, dot, linearised_costs, loss_and_slope
 
 
 class LKMBooks:
@@ -22,7 +22,7 @@ class LKMBooks:
 
     def learn(self, x, y, w=1.0):
         f = np.array([fi(x) for fi in self.f])
-        score = float(self.p @ f)
+        score = float(dot(self.p, f))
         if w == 0:
             return score
         g = w * loss_and_slope(self.loss, score, y)[1]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from oracle.parts import Expansion, Hedge, Rng, distance, gram, nearest, values
+from oracle.parts import Expansion, Hedge, Rng, distance, dot, gram, nearest, quadratic, values
 
 
 class MOMDH:
@@ -26,11 +26,11 @@ class MOMDH:
 
     def H(self, i, x):
         rows, w = self.members()
-        return float(w @ values(self.kernels[i], rows, x)) / len(w) if len(w) else 0.0
+        return float(dot(w, values(self.kernels[i], rows, x))) / len(w) if len(w) else 0.0
 
     def H_norm2(self, i):
         rows, w = self.members()
-        return float(w @ gram(self.kernels[i], rows) @ w) / len(w) ** 2 if len(w) else 0.0
+        return quadratic(w, gram(self.kernels[i], rows)) / len(w) ** 2 if len(w) else 0.0
 
     def f_prime(self, i, x):
         return self.S[i](x) + self.S0[i](x)
@@ -57,7 +57,7 @@ class MOMDH:
     def learn(self, x, y, w=1.0):
         K = len(self.kernels)
         f = np.array([self.f_prime(i, x) + self.lam * self.H(i, x) for i in range(K)])
-        score = float(self.hedge.p @ f)
+        score = float(dot(self.hedge.p, f))
         if w == 0:
             return score
         self.t += 1

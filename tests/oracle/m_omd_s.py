@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from oracle.parts import G1, Expansion, Hedge, Rng, distance, linearised_costs, loss_and_slope, nearest
+from oracle.parts import G1, Expansion, Hedge, Rng, distance, dot, linearised_costs, loss_and_slope, nearest
 
 
 class MOMDS:
@@ -19,7 +19,7 @@ class MOMDS:
 
     def learn(self, x, y, w=1.0):
         f = np.array([fi(x) for fi in self.f])
-        score = float(self.hedge.p @ f)
+        score = float(dot(self.hedge.p, f))
         if w == 0:
             return score
         g = w * loss_and_slope(self.loss, score, y)[1]

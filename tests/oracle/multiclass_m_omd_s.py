@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from oracle.parts import Hedge, Rng, distance, gram, nearest, values
+from oracle.parts import Hedge, Rng, distance, dot, gram, nearest, quadratic, values
 
 
 class MulticlassMOMDS:
@@ -19,11 +19,11 @@ class MulticlassMOMDS:
         self.loss = 0.0
 
     def f(self, i, x):
-        return values(self.kernels[i], self.S, x) @ self.a[i] if len(self.S) else np.zeros(self.C)
+        return dot(self.a[i].T, values(self.kernels[i], self.S, x)) if len(self.S) else np.zeros(self.C)
 
     def norm(self, i):
         K = gram(self.kernels[i], self.S)
-        return math.sqrt(max(0.0, sum(float(a @ K @ a) for a in self.a[i].T)))
+        return math.sqrt(max(0.0, sum(quadratic(a, K) for a in self.a[i].T)))
 
     def project(self, i):
         norm = self.norm(i)
@@ -41,7 +41,7 @@ class MulticlassMOMDS:
     def learn(self, x, y, w=1.0):
         """Learn a row of class y, from 0 to C - 1; answer the scores of all classes from before."""
         f = np.array([self.f(i, x) for i in range(len(self.kernels))])
-        F = self.hedge.p @ f
+        F = dot(f.T, self.hedge.p)
         if w == 0:
             return F
         P = np.exp(F - F.max()) / np.exp(F - F.max()).sum()
@@ -66,6 +66,6 @@ class MulticlassMOMDS:
             self.additions += 1
             if self.removal == "eager" and len(self.S) == self.B:
                 self.remove()
-        costs = f @ g
+        costs = dot(f, g)
         self.hedge.update(costs - costs.min())
         return F

@@ -43,6 +43,20 @@ class Rng:
         return math.floor(self.uniform() * n)
 
 
+def dot(A, b):
+    """Sums of products over the last axis.
+
+    `A @ b` leaves its order and roundings to BLAS: they depend on the CPU, and differ from place to place in one array.
+    Scores that are equal by symmetry, as those of classes not seen yet, would differ in the last bit.
+    """
+    return (A * b).sum(axis=-1)
+
+
+def quadratic(a, K):
+    """a' K a."""
+    return float(dot(dot(K, a), a))
+
+
 OF_SQUARED_DISTANCE = ("gaussian", "matern32", "matern52", "rational_quadratic")
 
 VALUES = {
@@ -66,7 +80,7 @@ def metrics(kernel, U, V):
         return np.abs(U[:, None] - V[None]).sum(axis=2)
     norms = np.sqrt((U**2).sum(axis=1))[:, None] * np.sqrt((V**2).sum(axis=1))[None]
     both_zero = (U == 0).all(axis=1)[:, None] & (V == 0).all(axis=1)[None]
-    return np.where(norms == 0, both_zero, U @ V.T / np.where(norms == 0, 1, norms))
+    return np.where(norms == 0, both_zero, dot(U[:, None], V[None]) / np.where(norms == 0, 1, norms))
 
 
 def matrix(kernel, U, V):
@@ -131,10 +145,10 @@ class Expansion:
         self.kernel, self.rows, self.a = kernel, np.zeros((0, d)), np.zeros(0)
 
     def __call__(self, x):
-        return float(self.a @ values(self.kernel, self.rows, x)) if len(self.a) else 0.0
+        return float(dot(self.a, values(self.kernel, self.rows, x))) if len(self.a) else 0.0
 
     def norm(self):
-        return math.sqrt(max(0.0, float(self.a @ gram(self.kernel, self.rows) @ self.a)))
+        return math.sqrt(max(0.0, quadratic(self.a, gram(self.kernel, self.rows))))
 
     def append(self, x, a):
         self.rows, self.a = np.vstack([self.rows, x]), np.append(self.a, a)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from oracle.parts import Rng
+from oracle.parts import Rng, dot
 
 KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 5.0, 65535
 
@@ -27,7 +27,7 @@ class Fern:
 
     def leaf(self, x):
         answers = [
-            np.isnan(x[k]) if np.isnan(limit) else x[k] > limit
+            math.isnan(x[k]) if math.isnan(limit) else x[k] > limit
             for k, limit in zip(self.columns, self.thresholds, strict=True)
         ]
         return sum(int(answer) << b for b, answer in enumerate(answers))
@@ -134,7 +134,8 @@ class PocketClassifier:
             sign = 1 if y == 1 else -1
             z = sign * scores[0]
             return np.logaddexp(0, -z), np.array([-sign / (1 + math.exp(z))])
-        P = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+        P = np.exp(scores - scores.max())
+        P /= P.sum()
         return -math.log(P[y]), P - np.eye(self.R)[y]
 
     def zero(self):
@@ -149,7 +150,7 @@ class PocketClassifier:
         return self.stands_still and np.count_nonzero(x) <= len(x) // 4
 
     def waves(self, z):
-        angles = self.W @ z / (self.widths[self.owner] * math.sqrt(self.square))
+        angles = dot(self.W, z) / (self.widths[self.owner] * math.sqrt(self.square))
         return np.stack([np.cos(angles), np.sin(angles), np.cos(2 * angles), np.sin(2 * angles)], axis=1)
 
     def neighbours(self, z, squared):
@@ -158,18 +159,15 @@ class PocketClassifier:
         capacity, there, found = len(self.row_labels), self.filled, []
         pages = -(-there // 16)
         newest = (self.next - 1) // 16 if self.next else pages - 1
-        order = [
-            np.arange(p * 16, min(p * 16 + 16, there)) for p in ((newest - n) % max(pages, 1) for n in range(pages))
-        ]
-        if order:  # rows behind the newest ones in their page are the oldest
-            fresh = (self.next - 1) % 16 + 1
-            order = [order[0][:fresh], *order[1:], order[0][fresh:]]
+        page, place = np.divmod(np.arange(there), 16)
+        age = (newest - page) % max(pages, 1)
+        age[(page == newest) & (place > (self.next - 1) % 16)] = pages  # behind the newest rows of a page: the oldest
+        places, sizes = np.argsort(age, kind="stable"), np.cumsum(np.bincount(age))
+        gaps = np.abs(self.ring_row[places] - self.q) * self.column_weights
+        away = np.sum(np.minimum((gaps + 64) // 128, 127) ** 2 if squared else gaps, axis=1)
         for rows in (max(min(capacity // 64, 256), 16), max(capacity // 8, 16), 2 * capacity):
-            sizes = np.cumsum([len(page) for page in order])
-            places = np.concatenate([np.zeros(0, int), *order[: 1 + np.searchsorted(sizes, rows)]])
-            gaps = np.abs(self.ring_row[places] - self.q) * self.column_weights
-            away = np.sum(np.minimum((gaps + 64) // 128, 127) ** 2 if squared else gaps, axis=1)
-            nearest = self.row_labels[places[np.argsort(away, kind="stable")[:3]]]
+            window = sizes[np.searchsorted(sizes, rows)] if rows < there else there  # in whole pages
+            nearest = self.row_labels[places[np.argsort(away[:window], kind="stable")[:3]]]
             found += [*nearest, *[-1] * (3 - len(nearest))]
         return np.array(found)
 
@@ -182,18 +180,18 @@ class PocketClassifier:
     def experts(self, z, waves):
         """s[i, r], within +-8."""
         s = np.zeros((self.K, self.R))
-        s[0] = self.a @ (z - self.origin()) + self.bias
+        s[0] = dot(self.a, z - self.origin()) + self.bias
         terms = self.theta * waves[:, None]
         np.add.at(s, self.owner, terms[:, :, :2].sum(axis=2))
         np.add.at(s, self.owner + 1, terms[:, :, 2:].sum(axis=2))
         if self.block:
-            s[len(self.widths)] = self.says(self.found).T @ self.ring_weights
+            s[len(self.widths)] = dot(self.says(self.found).T, self.ring_weights)
             for fern, leaf in zip(self.block.ferns, self.leaves, strict=True):
                 s[len(self.widths) + 1] += fern.leaves[leaf]
         if self.additive:
-            s[self.additive] = np.tensordot(self.heights, self.hats(z), 2)
+            s[self.additive] = (self.heights * self.hats(z)).sum(axis=(1, 2))
         if self.lag:
-            s[-1] = self.lag_weights @ self.lags
+            s[-1] = dot(self.lags.T, self.lag_weights)
         self.clipped += int(np.sum(np.abs(s) > 8))
         return np.clip(s, -8, 8)
 
@@ -219,9 +217,10 @@ class PocketClassifier:
         waves = self.waves(self.factors * z)
         if self.block:
             self.found, self.x = self.neighbours(z, self.squared), x - self.block.anchors
-            self.leaves = [fern.leaf(self.x) for fern in self.block.ferns]
+            values = self.x.tolist()
+            self.leaves = [fern.leaf(values) for fern in self.block.ferns]
         s = self.experts(z, waves)
-        F = self.w @ s
+        F = dot(s.T, self.w)
         answer = F if self.R > 1 else (-F[0] if self.turned else F[0])
         if w == 0:
             return answer
@@ -242,7 +241,7 @@ class PocketClassifier:
         if weigh:
             self.weigh_columns(x, weighed, waves, c * slope)
         self.teach_experts(z, waves, s, F, target, c)
-        u = s @ slope
+        u = dot(s, slope)
         self.A = KEEP * self.A + (1 - KEEP) * RIDGE * np.eye(self.K) + c * np.outer(u, u)
         self.w = self.w - c * np.linalg.solve(self.A, u)
         now = np.eye(self.R)[target] if self.R > 1 else np.array([1.0 if target == 1 else -1.0])
@@ -299,7 +298,7 @@ class PocketClassifier:
         b.nearest += ((self.found[6] != y) - b.nearest) / recent
         if one_in_four:
             for g, experts in enumerate((slice(1, n), slice(n, n + 1), slice(n + 1, n + 2))):
-                without = self.lesson(F - self.w[experts] @ s[experts], y)[0]
+                without = self.lesson(F - dot(s[experts].T, self.w[experts]), y)[0]
                 b.worth[g] += (without - loss - b.worth[g]) / max(1, recent / 4)
 
     def try_other_distance(self, z, y):
@@ -385,16 +384,16 @@ class PocketClassifier:
             self.loss[i] += (self.lesson(s[i], y)[0] - self.loss[i]) / min(self.rounds, 1000)
             share = 0.3 if self.R == 1 else 0.75
             g = self.lesson((1 - share) * s[i] + share * F, y)[1]
-            whole = self.squares[i] + c**2 * g @ g
+            whole = self.squares[i] + c**2 * dot(g, g)
             if i == 0:
                 seen = z - self.origin()
-                down = 0.1 * c * np.outer(g, seen / np.sqrt(self.a_squares + c**2 * (g @ g) * seen**2))
+                down = 0.1 * c * np.outer(g, seen / np.sqrt(self.a_squares + c**2 * dot(g, g) * seen**2))
                 self.a -= down
-                self.bias -= 0.25 * down @ self.origin()
-                self.a_squares = self.a_squares + c * (g @ g) * seen**2
+                self.bias -= 0.25 * dot(down, self.origin())
+                self.a_squares = self.a_squares + c * dot(g, g) * seen**2
                 self.bias -= 0.1 * c * g / math.sqrt(whole)
             elif self.lag and i == self.K - 1:
-                G = self.lags @ g
+                G = dot(self.lags, g)
                 self.lag_weights = self.lag_weights - c * G / np.sqrt(self.lag_squares + c**2 * G**2)
                 self.lag_squares = self.lag_squares + c * G**2
             elif self.block and i == len(self.widths) + 1:
@@ -402,7 +401,7 @@ class PocketClassifier:
                 for fern, leaf in zip(self.block.ferns, self.leaves, strict=True):
                     fern.leaves[leaf] -= rate / math.sqrt(self.block.room) / math.sqrt(whole) * c * g
             elif self.block and i == len(self.widths):
-                G = self.says(self.found) @ g
+                G = dot(self.says(self.found), g)
                 self.ring_weights = self.ring_weights - 0.5 * c * G / np.sqrt(self.ring_squares + c**2 * G**2)
                 self.ring_squares = self.ring_squares + c * G**2
             elif i == self.additive:
@@ -413,7 +412,7 @@ class PocketClassifier:
                 n = self.count(i)
                 rate = 0.5 if self.R == 1 else 2.0
                 steps[i] = rate * math.sqrt(min(n, 2048)) / n / math.sqrt(whole) * c * g
-            self.squares[i] += c * g @ g
+            self.squares[i] += c * dot(g, g)
         self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
         self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
 
@@ -422,9 +421,9 @@ class PocketClassifier:
         cos, sin, cos2, sin2 = waves.T[:, :, None]
         own = self.theta[:, :, 1] * cos - self.theta[:, :, 0] * sin
         lent = self.theta[:, :, 3] * cos2 - self.theta[:, :, 2] * sin2
-        by_angle = self.w[self.owner] * (own @ slope) + 2 * self.w[self.owner + 1] * (lent @ slope)
+        by_angle = self.w[self.owner] * dot(own, slope) + 2 * self.w[self.owner + 1] * dot(lent, slope)
         by_angle /= self.widths[self.owner] * math.sqrt(self.square)
-        G = by_angle @ self.W * z
+        G = dot(self.W.T, by_angle) * z
         self.weighings += 1
         if self.is_sparse(x):
             G[x == 0] = 0
@@ -466,9 +465,9 @@ class PocketClassifier:
             setattr(self, name, np.where(left, before[name], getattr(self, name)))
         self.observe_square(z)
         self.crowded += (1 - self.is_sparse(x) - self.crowded) / min(self.rounds, 1000)
-        self.bias -= self.a @ self.origin()
+        self.bias -= dot(self.a, self.origin())
         self.refresh()
-        self.bias += self.a @ self.origin()
+        self.bias += dot(self.a, self.origin())
 
     def make_up(self, columns):
         """Take in the zeros of some columns: one by one while they are unusual, then all at once."""
@@ -531,7 +530,7 @@ class PocketClassifier:
 
     def observe_square(self, z):
         before = self.running_square
-        square = before + (min(z @ z, 16 * before) - before) / min(self.rounds + 10, WINDOW)
+        square = before + (min(dot(z, z), 16 * before) - before) / min(self.rounds + 10, WINDOW)
         self.running_square = max(square, 1e-3)
 
     def refresh(self):

@@ -9,6 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from oracle.parts import dot
 from oracle.pocket_classifier import PocketClassifier
 
 SHARES = np.array([0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.99])
@@ -162,11 +163,11 @@ class PocketRegressor(PocketClassifier):
         distances = np.sum(((self.ring - q) * np.exp(self.rho)) ** 2, axis=1)
         order = np.argsort(distances, kind="stable")[:5]
         weights = 1 / (distances[order] + distances[order[0]] / 2 + 1)
-        return weights @ self.ring_values[order] / weights.sum()
+        return dot(self.ring_values[order].T, weights) / weights.sum()
 
     def scores(self, x1, waves, z, q):
         s = np.zeros((self.m, self.E))
-        s[:, 0] = self.linear @ x1
+        s[:, 0] = dot(self.linear, x1)
         terms = self.theta * waves[:, None]
         for i in range(1, self.K):
             s[:, i] = terms[self.owner == i][:, :, :2].sum(axis=(0, 2))
@@ -285,7 +286,7 @@ class PocketRegressor(PocketClassifier):
             a = self.theta[:, r]
             turn = own * (a[:, 1] * cos - a[:, 0] * sin) + 2 * following * (a[:, 3] * cos2 - a[:, 2] * sin2)
             if t.variance > 0:
-                slopes -= errors[r] / t.variance * (turn * inverse) @ self.W
+                slopes -= errors[r] / t.variance * dot(self.W.T, turn * inverse)
         G = np.clip(slopes * seen, -1e6, 1e6)
         self.rho_squares = 0.999 * self.rho_squares + 1e-5 + G**2
         rho = self.rho - 0.1 * G / np.sqrt(self.rho_squares)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from oracle.parts import loss_and_slope
+from oracle.parts import dot, loss_and_slope
 
 L_MAX = {"logistic": 2.0, "hinge": 1.0, "smooth_hinge": 2.0}
 
@@ -21,10 +21,10 @@ class Raker:
         return weights / weights.sum()
 
     def learn(self, x, y, w=1.0):
-        angles = [self.W @ x / width for width in self.widths]
+        angles = [dot(self.W, x) / width for width in self.widths]
         z = np.array([np.concatenate([np.cos(a), np.sin(a)]) for a in angles]) / math.sqrt(len(self.W))
         f = (self.theta * z).sum(axis=1)
-        score = float(self.p @ f)
+        score = float(dot(self.p, f))
         if w == 0:
             return score
         for i in range(len(self.widths)):

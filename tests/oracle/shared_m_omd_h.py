@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from oracle.m_omd_h import MOMDH
-from oracle.parts import distance, nearest
+from oracle.parts import distance, dot, nearest
 
 
 class SharedMOMDH(MOMDH):
@@ -18,7 +18,7 @@ class SharedMOMDH(MOMDH):
     def learn(self, x, y, w=1.0):
         K = len(self.kernels)
         f = np.array([self.f_prime(i, x) + self.lam * self.H(i, x) for i in range(K)])
-        score = float(self.hedge.p @ f)
+        score = float(dot(self.hedge.p, f))
         if w == 0:
             return score
         self.t += 1
