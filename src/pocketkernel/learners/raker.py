@@ -1,8 +1,5 @@
 """Raker: random features shared by all kernels."""
 
-from sklearn.utils import Bunch
-
-from pocketkernel.certificate import Guarantee
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._paper import KernelLearner
@@ -27,9 +24,7 @@ class Raker(RandomFrequencies, KernelLearner):
         eta, the step size of the kernels and of their weights, positive. The paper tries 10^-3 ... 10^3 over sqrt(T).
     regularization : float, default=0.0005
         mu, weight of the squared norm, from 0 to less than 1/rate. The paper tries 0.05, 0.005 and 0.0005.
-    loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
-        The loss.
-    dtype, class_weight, shuffle, epochs, n_jobs, random_state
+    loss, dtype, class_weight, shuffle, epochs, n_jobs, random_state
 
     Attributes
     ----------
@@ -65,9 +60,4 @@ class Raker(RandomFrequencies, KernelLearner):
 
     _learner = "raker"
     _budget_name = "features"
-
-    def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        return Guarantee(
-            None,
-            "Shen, Chen & Giannakis (2019) bound the regret of Raker; that bound is not computed here.",
-        )
+    _unproved = "Shen, Chen & Giannakis (2019) bound the regret of Raker; that bound is not computed here."
