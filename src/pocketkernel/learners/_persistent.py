@@ -233,7 +233,7 @@ def _are_names(names: Any, features: int) -> bool:
 def write_kernel(kernel: Any) -> list[Any]:
     """A kernel as its family and number."""
     if type(kernel) in KERNELS.values():
-        numbers = [number.item() if isinstance(number, np.generic) else number for number in astuple(kernel)]
+        numbers = [plain(number) for number in astuple(kernel)]
         if all(is_plain(number) for number in numbers):
             return [kernel.family, *numbers]
     raise ValueError(

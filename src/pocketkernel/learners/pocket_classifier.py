@@ -4,7 +4,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Bound, Guarantee, MixtureSums, mixture_regret
@@ -13,8 +12,8 @@ from pocketkernel.certificate.mixture import RADIUS
 from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Matern32, Polynomial
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._described import with_parameters
-from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._learner import Scores
+from pocketkernel.learners._parameters import flag
 from pocketkernel.learners._pocket import ROOM, WIDTHS, Pocket
 from pocketkernel.learners._recipe import Recipe
 
@@ -38,7 +37,7 @@ EVENTS = ("classes exchanged", "confidence lost", "column changed")
 
 
 @with_parameters
-class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
+class PocketClassifier(Pocket, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
     Scales every column using the rows seen so far; trains several experts in parallel: a linear model, random features
@@ -95,15 +94,12 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     True
     """
 
-    memory: int | str | None = "64KiB"
     lag: bool = True
     n_classes: int | None = None
     epochs: int | str = "auto"
 
     _learner = "pocket_classifier"
     _multiclass = True
-    _takes_missing = True
-    _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
 
     def predict_then_learn_answers(self, X: Any, y: Any) -> tuple[Scores, Scores] | None:
         """As `predict_then_learn`, and beside each row's scores what they say, which the learner knows anyway.
@@ -162,11 +158,6 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         """Counters of the learner, as of every learner; and events, as `events_`, with event_count, of all so far."""
         return Bunch(**super().diagnostics_, events=self.events_, event_count=self._fitted().events()[0])
 
-    @property
-    def column_relevance_(self) -> npt.NDArray[np.float64]:
-        """What each column is multiplied by before kernels see it, learned from the stream; 1 in the geometric mean."""
-        return np.array(self._fitted().relevance())
-
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         names, evidence = list(self.shares_), self._fitted().evidence()
         if not evidence:
@@ -187,8 +178,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         )
 
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
-        if not isinstance(self.lag, bool | np.bool_):
-            raise ValueError(f"lag={self.lag!r} is neither True nor False.")
+        flag("lag", self.lag)
         super()._fit_into(recipe, memory)
 
     def _plan_experts(self, recipe: Recipe) -> tuple[tuple[str, int, str], ...]:

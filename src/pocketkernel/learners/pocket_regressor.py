@@ -4,15 +4,12 @@ from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
-from pocketkernel.kernels import Linear
 from pocketkernel.learners._described import with_parameters
-from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._learner import Array, OnlineLearner, Scores
 from pocketkernel.learners._parameters import number, one_of
-from pocketkernel.learners._pocket import WIDTHS, Pocket
+from pocketkernel.learners._pocket import Pocket
 from pocketkernel.learners._recipe import Recipe
 from pocketkernel.learners._targets import as_targets
 
@@ -20,7 +17,7 @@ LOSSES = ("squared", "absolute", "quantile")
 
 
 @with_parameters
-class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):  # type: ignore[misc]
+class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[misc]
     """A regressor for streams, in a fixed number of bytes, with nothing to tune.
 
     Brings every column, and the target, to one scale, from the rows seen so far. A linear model is learned by recursive
@@ -71,14 +68,11 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
     True
     """
 
-    memory: int | str | None = "64KiB"
     loss: str = "squared"
     quantile: float = 0.5
 
     _learner = "pocket_regressor"
     _is_regressor = True
-    _takes_missing = True
-    _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
 
     n_outputs_: int = field(init=False)
 
@@ -167,14 +161,6 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
             raise ValueError(f"coverage={coverage!r} is out of range: use a share from 0.01 to 0.999.")
         margins = np.reshape(self._fitted().margins(share), (-1, 2)) * [-1.0, 1.0]
         return margins[0] if self.n_outputs_ == 1 else margins
-
-    @property
-    def column_relevance_(self) -> npt.NDArray[np.float64]:
-        """How much each column counts in similarity, relative to the others; their geometric mean is about 1.
-
-        All 1 for rows of 64 columns or more, which it is not learned for.
-        """
-        return np.array(self._fitted().relevance())
 
     # ---- targets ----------------------------------------------------------------------------------------------------
 
