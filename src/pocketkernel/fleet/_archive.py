@@ -147,13 +147,3 @@ def _checksum(blob: bytes, clock: int, state: bytes) -> bytes:
     )
     whole.update(state)
     return whole.digest()
-
-
-@contextmanager
-def archive_in(path: Path) -> Iterator[SqliteArchive]:
-    """The archive in a file."""
-    archive = SqliteArchive(path)
-    try:
-        yield archive
-    finally:
-        archive.close()

@@ -9,7 +9,7 @@ import numpy as np
 
 from pocketkernel._core import KeyColumn
 from pocketkernel._json import canonical, parse
-from pocketkernel.fleet import _log, _snapshot
+from pocketkernel.fleet import _snapshot
 from pocketkernel.fleet._keys import KINDS
 from pocketkernel.fleet._models import Rows
 from pocketkernel.fleet._places import BASE
@@ -23,7 +23,7 @@ def naming(path: Path) -> Iterator[None]:
     """Turn what is wrong with a file into an error that names it."""
     try:
         yield
-    except (_log.LogError, _snapshot.SnapshotError, FleetStoreError) as error:
+    except FleetStoreError as error:
         raise FleetStoreError(f"{path} cannot be read: {error}.") from error
 
 
