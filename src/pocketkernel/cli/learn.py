@@ -5,18 +5,16 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from pocketkernel.cli.options import File, at_least, command_line, file_name, source_of
+from pocketkernel.cli.options import File, at_least, command_line, defaults, file_name, source_of
 from pocketkernel.cli.run import BLOCK, carry_out
 from pocketkernel.evaluate.continued import Continued
-
-WINDOW = 10_000
 
 
 def learn(
     model: Path,
     *files: File,
     delayed: Annotated[str | None, Parameter(converter=file_name)] = None,
-    window: Annotated[int, Parameter(validator=at_least(1))] = WINDOW,
+    window: Annotated[int, Parameter(validator=at_least(1))] = 10_000,
     on_error: Literal["raise", "skip"] | None = None,
     block: Annotated[int, Parameter(validator=at_least(1))] = BLOCK,
     checkpoint: Annotated[int | None, Parameter(validator=at_least(1))] = None,
@@ -66,8 +64,7 @@ def learn(
         again=force,
     )
     chosen = {"delayed": delayed, "window": window, "on_error": on_error, "block": block}
-    usual = {"delayed": None, "window": WINDOW, "on_error": None, "block": BLOCK}
-    command = command_line(["pocketkernel", "learn", str(model), *files], chosen, usual)
+    command = command_line(["pocketkernel", "learn", str(model), *files], chosen, defaults(learn))
     carry_out(
         job, model, command, checkpoint=checkpoint, force=force, record_format=record_format, report=report, json=json
     )

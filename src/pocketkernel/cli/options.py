@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from inspect import signature
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token
@@ -231,6 +232,11 @@ def literal(text: str) -> Any:
         return json.loads(text.lower() if text.lower() in ("true", "false") else text)
     except ValueError:
         return text
+
+
+def defaults(verb: Callable[..., Any]) -> dict[str, Any]:
+    """Defaults of the options of a verb."""
+    return {name: option.default for name, option in signature(verb).parameters.items()}
 
 
 def command_line(words: Sequence[str], chosen: Mapping[str, Any], usual: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from cyclopts import Group, Parameter
 
 from pocketkernel.cli.errors import faults
 from pocketkernel.cli.measures import details
-from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
+from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_least, command_line, defaults, source_of
 from pocketkernel.cli.schema import show_schema
 from pocketkernel.cli.show import err, print_json, prose
 from pocketkernel.cli.show import out as out_console
@@ -196,15 +196,7 @@ def default_folder(files: tuple[str, ...]) -> str:
 def command_of(files: tuple[str, ...], learner: str, learning: Learning, reading: Reading, **options: Any) -> str:
     """A command line that repeats the run."""
     chosen = {**vars(learning), **options, **vars(reading)}
-    usual = {
-        **vars(Learning()),
-        "task": None,
-        "scale": "none",
-        "permute": None,
-        "rows": None,
-        "block": BLOCK,
-        **vars(Reading()),
-    }
+    usual = {**vars(Learning()), **defaults(run), **vars(Reading())}
     return command_line(["pocketkernel", "run", *files, "--learner", learner], chosen, usual)
 
 
