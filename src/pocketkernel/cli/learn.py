@@ -1,4 +1,4 @@
-"""`pocketkernel learn`: go on with further files."""
+"""`pocketkernel learn`: continue a run with further files."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -23,7 +23,7 @@ def learn(
     report: bool = True,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Go on with further files or a pipe, as if they had been part of the run; its folder is updated.
+    """Continue a run with further files or a pipe, as if they had been part of it; its folder is updated.
 
     Rows are read, encoded and scaled as in the run, and each is scored before its label is used.
 
@@ -46,7 +46,7 @@ def learn(
         Save the complete state each time this number of rows has been learned, so that even a killed run can be resumed
         by the same command. Ctrl-C saves it anyway.
     force
-        Learn files again that have been learned already, and discard the checkpoint of other files.
+        Learn files again that have already been learned, and discard the checkpoint of other files.
     record_format
         Format of the curve. By default Parquet if pyarrow is installed, otherwise CSV.
     report

@@ -117,7 +117,7 @@ def carry_out(
     report: bool,
     json: bool,
 ) -> None:
-    """Do a run, show it, and write its results; after Ctrl-C, say how to go on."""
+    """Do a run, show it, and write its results; after Ctrl-C, say how to resume."""
     console = err()
     began = perf_counter()
     with Watch(console, job.name) as watch, Interrupt(lambda: prose(console, _STOPPING)) as interrupt:
@@ -156,25 +156,25 @@ def carry_out(
     else:
         _show(done, job.name, speed, f"{folder}: {', '.join(names)}")
     if done.interrupted:
-        prose(console, _how_to_go_on(job, folder, done))
+        prose(console, _how_to_resume(job, folder, done))
         raise KeyboardInterrupt
 
 
 _STOPPING = "Interrupted: learns the present block, then saves. Ctrl-C again: end at once, without saving."
 _NOTHING_YET = (
-    f"Nothing was learned: columns are judged by the first {INFERRED:,} rows of a pipe, or all if it ends before. "
-    "With --strict nothing is judged."
+    f"Nothing was learned: columns are inferred from the first {INFERRED:,} rows of a pipe, or from all rows if there "
+    "are fewer. With --strict nothing is inferred."
 )
 
 
-def _how_to_go_on(job: Job, folder: Path, done: Run) -> str:
+def _how_to_resume(job: Job, folder: Path, done: Run) -> str:
     rows = done.progress.rows if done.progress else 0
     if job.repeatable():
-        return f"Saved after row {rows:,}: repeat the command to go on from there."
-    learned = "all rows that were read are learned"
+        return f"Saved after row {rows:,}: repeat the command to resume."
+    learned = "all rows that were read have been learned"
     if done.dropped:
-        learned = f"{done.dropped:,} rows that were read after it are not learned"
-    return f"Saved after row {rows:,} ({learned}): go on with `pocketkernel learn {shlex.quote(str(folder))} -`."
+        learned = f"{done.dropped:,} rows that were read after it have not been learned"
+    return f"Saved after row {rows:,} ({learned}): continue with `pocketkernel learn {shlex.quote(str(folder))} -`."
 
 
 def default_folder(files: tuple[str, ...]) -> str:
@@ -215,7 +215,7 @@ def _next_steps(folder: Path, record: Record) -> list[Step]:
     if record.results.get("warnings"):
         again = f"{record.settings['command']} --permute=0 --out {model}-shuffled"
         return [Step("Run again with the rows in random order:", again), predict]
-    return [predict, Step("Go on with the next file:", f"pocketkernel learn {model} NEXT-FILE")]
+    return [predict, Step("Continue with the next file:", f"pocketkernel learn {model} NEXT-FILE")]
 
 
 def _show(done: Run, name: str, speed: float, files: str) -> None:

@@ -48,7 +48,7 @@ PROGRAM = (
 
 
 def export(model: Any, path: str | os.PathLike[str], target: str = "cortex-m4", *, measure: bool = True) -> Path:
-    """Write a folder with a C++ project that has this model and goes on learning, on a chip or on this computer.
+    """Write a folder with a C++ project that contains this model and keeps learning, on a chip or on this computer.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def export(model: Any, path: str | os.PathLike[str], target: str = "cortex-m4", 
         A learner of pocketkernel that has learned something. Of a run that scales its rows (`--scale`), the scaling is
         exported too. Other steps before the learner are refused.
     path : path
-        The folder to make. It must not exist, or be empty; if anything fails it stays so.
+        The folder to create. It must not exist, or be empty; if anything fails it stays so.
     target : str, default="cortex-m4"
         One of `TARGETS`: what `make` builds by default; "arduino" makes a library for the Arduino IDE instead.
     measure : bool, default=True

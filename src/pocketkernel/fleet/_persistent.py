@@ -157,7 +157,7 @@ class Persistent:
         except FleetStoreError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-            raise FleetStoreError("it has an impossible record") from error
+            raise FleetStoreError("it has an invalid record") from error
 
 
 def _fields(configuration: Contents) -> dict[str, Any]:

@@ -59,18 +59,18 @@ class Reader:
             raise FleetStoreError("it is not a snapshot of a fleet")
         length = int.from_bytes(self._take(4), "little")
         if length > _LONGEST_HEAD:
-            raise FleetStoreError("it has an impossible head")
+            raise FleetStoreError("it has an invalid head")
         head = self._take(length)
         try:
             self.about: dict[str, Any] = parse(head.decode("ascii"))
             version = self.about["version"]
         except (KeyError, TypeError, ValueError):
-            raise FleetStoreError("it has an impossible head") from None
+            raise FleetStoreError("it has an invalid head") from None
         if version != VERSION:
             raise FleetStoreError(f"it has version {version!r}; this version of pocketkernel reads {VERSION}")
         self.count, self.slot_bytes = self.about.get("keys"), self.about.get("slot_bytes")
         if not all(type(count) is int and count >= 0 for count in (self.count, self.slot_bytes)):
-            raise FleetStoreError("it has an impossible head")
+            raise FleetStoreError("it has an invalid head")
         self.keys = self._take(int.from_bytes(self._take(8), "little"))
         self.used = np.frombuffer(self._take(8 * self.count), dtype="<u8").astype(np.uint64)
         if self._left != (1 + self.count) * self.slot_bytes:

@@ -56,10 +56,10 @@ class Pocket(RandomFrequencies, OnlineLearner):
         return np.array(self._fitted().relevance())
 
     def predict_then_learn_both(self, X: Any, y: Any, classes: Any = None) -> tuple[Scores, Scores]:
-        """As `predict_then_learn`, and beside each score that of the linear part alone.
+        """As `predict_then_learn`; returns the scores of the linear part as well.
 
         The linear part is one of the experts that are mixed, so its scores cost nothing. They show what the kernels
-        bring on a stream. What is learned is the same to the last bit.
+        contribute on a stream. What is learned is the same to the last bit.
 
         Examples
         --------

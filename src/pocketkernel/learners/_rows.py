@@ -111,7 +111,7 @@ def _check_compressed(indices: Array, starts: Array, values: Array, shape: tuple
             f"X is a sparse matrix with an indptr of {len(starts)} numbers: {lines} rows need {lines + 1}."
         )
     if starts[0] != 0 or np.any(starts[1:] < starts[:-1]):
-        raise ValueError("X is a sparse matrix with an impossible indptr: it must begin at 0 and never decrease.")
+        raise ValueError("X is a sparse matrix with an invalid indptr: it must begin at 0 and never decrease.")
     if len(indices) != len(values) or starts[-1] > len(values):
         raise ValueError(
             f"X is a sparse matrix with {len(values)} values, {len(indices)} indices and an indptr that ends at "

@@ -54,10 +54,10 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
     memory : int or str, default="64KiB"
         Total bytes that the learner may use, such as 65536 or "64KiB".
     lag : bool, default=True
-        Whether an expert on the last three labels, and on their running mean, takes part in the mixture. It means "the
-        row after the last label that has arrived": right for the next row of a stream whose labels have some memory,
-        also if labels come late; every row of a block to be predicted is taken for that one. Set it to False if rows
-        are predicted that do not follow the learned ones, or if the order of the labels shall not count.
+        Whether an expert on the last three labels, and on their running mean, takes part in the mixture. It predicts
+        the row after the last label that has arrived, which is right for the next row of a stream whose labels depend
+        on earlier ones, also if labels come late. Every row of a block is predicted as if it were that row: set it to
+        False if the rows to predict do not follow the learned ones, or if the order of labels should not matter.
     dtype, n_classes, class_weight, shuffle
     epochs : int or "auto", default="auto"
         How often `fit` goes through the rows; "auto" means as many passes as give 3,000 rounds, from 1 to 10.
@@ -102,11 +102,11 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
     _multiclass = True
 
     def predict_then_learn_answers(self, X: Any, y: Any) -> tuple[Scores, Scores] | None:
-        """As `predict_then_learn`, and beside each row's scores what they say, which the learner knows anyway.
+        """As `predict_then_learn`, and for each row what the scores say, which the learner computes anyway.
 
         For more than two classes. Returns the scores and, for each row, the place of the predicted class in `classes_`,
-        that of the linear part, the probability of the former, and the log loss. None, with nothing learned, if they
-        are to be found in another way: nothing was learned before, or there is room for more classes.
+        that of the linear part, the probability of the former, and the log loss. Returns None, and learns nothing, if
+        nothing was learned before or there is room for more classes.
 
         Examples
         --------
@@ -161,7 +161,7 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         names, evidence = list(self.shares_), self._fitted().evidence()
         if not evidence:
-            return Guarantee(None, "In so little memory it is a linear model alone: there is no mixture to bound.")
+            return Guarantee(None, "In this little memory it is only a linear model: there is no mixture to bound.")
         sums = MixtureSums.of(evidence, len(names))
         own = float(done.cumulative_loss)
         regrets = tuple(zip(names, (own - sums.losses).tolist(), strict=True))

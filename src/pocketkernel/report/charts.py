@@ -59,7 +59,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Lines over a common x axis, or areas upon each other.
+    """Lines over a common x axis, or stacked areas.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Chart:
     markers : bool, default=True
         Every point is marked.
     stacked : bool, default=False
-        Areas, each upon the one before, up to 1; else lines.
+        Areas, each on top of the one before, up to 1; otherwise lines.
     marks : list of Mark, default=()
         Vertical lines where something happened.
 

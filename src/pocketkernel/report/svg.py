@@ -181,7 +181,7 @@ def _points(one: Series, chart: Chart, x: Floats, y: Floats) -> Iterator[str]:
 
 
 def _areas(chart: Chart, frame: _Frame) -> Iterator[str]:
-    """Areas upon each other; each edge is thinned once, so that neighbours meet."""
+    """Stacked areas; each edge is thinned once, so that neighbours meet."""
     x = frame.across(chart.series[0].x)
     tops = np.cumsum([np.nan_to_num(_array(one.y), posinf=0.0, neginf=0.0) for one in chart.series], axis=0)
     if len(x) == 1:  # one point is shown as a bar
@@ -237,7 +237,7 @@ def _description(chart: Chart) -> str:
         finite = np.flatnonzero(np.isfinite(_array(one.y)))
         if len(finite):
             ends.append(f"{one.name} ends at {precisely(float(_array(one.y)[finite[-1]]), chart.y_unit)}")
-    kind = "Areas upon each other" if chart.stacked else "Lines"
+    kind = "Stacked areas" if chart.stacked else "Lines"
     return f"{kind} over {chart.x_label or 'x'}. {chart.note} {'; '.join(ends) or 'Nothing to show'}."
 
 
