@@ -1,12 +1,13 @@
 """Raker: random features shared by all kernels."""
 
+from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._frequencies import RandomFrequencies
-from pocketkernel.learners._paper import KernelLearner
+from pocketkernel.learners._paper import Kernels
 
 
 @with_parameters
-class Raker(RandomFrequencies, KernelLearner):
+class Raker(RandomFrequencies, OnlineKernelClassifier):
     """Random-feature multi-kernel learning (Raker), a baseline of the paper.
 
     Stores no examples: each Gaussian kernel is a linear model on cosines and sines of D random projections, which all
@@ -53,6 +54,7 @@ class Raker(RandomFrequencies, KernelLearner):
     True
     """
 
+    kernels: Kernels = None
     features: int | None = None
     rate: float = 0.5
     regularization: float = 0.0005
