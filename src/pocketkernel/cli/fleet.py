@@ -64,7 +64,7 @@ def run(
     base
         "shared": new keys begin with a copy of a model that learns the rows of all keys.
     max_keys
-        Most keys in memory; those used least recently are kept in the folder.
+        Maximum number of keys in memory; those used least recently are moved to the folder.
     learner
         What each model is; see `pocketkernel run`.
     task

@@ -66,7 +66,7 @@ class Reading:
     categorical
         Categorical columns. With --strict, "auto" means all columns that are not numeric.
     numeric
-        Columns that are numbers, whatever they look like.
+        Columns to read as numbers.
     date
         Columns that are dates, as NAME or NAME=FORMAT, such as born=%d/%m/%Y.
     id
@@ -75,8 +75,8 @@ class Reading:
         Column names of a table without a header, or the keys to read from JSON lines (by default those of most of the
         first lines).
     max_categories
-        Most categories per column that are one-hot encoded, by default 32; at most 65,536. With --strict, each column
-        has this number.
+        Maximum number of categories per column that are one-hot encoded, by default 32; at most 65,536. With --strict,
+        each column has this number.
     hash_width
         Number of columns that further categories share by hashing, at most 65,536; with 0 they share the columns of the
         first categories. By default 16 if there are more categories than --max-categories.

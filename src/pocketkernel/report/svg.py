@@ -1,4 +1,4 @@
-"""Charts as figures of HTML with an inline SVG: no scripts, colours by CSS variables, see page.css."""
+"""Charts as figures of HTML with an inline SVG: no scripts, colours by CSS variables, see chart.css."""
 
 import math
 from collections.abc import Iterable, Iterator
