@@ -122,7 +122,7 @@ class Fleet(Persistent):
             mapped=mapped_slabs(slabs, self._store),
         )
         self._begin_base(base, shared)
-        learners.with_core(self._template, self._models)
+        learners.use_core(self._template, self._models)
         if self._store is not None:
             self._open_store(self._store)
         self._models.logged = self._store is not None
@@ -272,11 +272,11 @@ class Fleet(Persistent):
 
     def _copy_of(self, slot: int) -> OnlineLearner:
         core = self._models.core
-        return learners.written(self._template, self._blank, core.save(slot), core.counts(slot))
+        return learners.in_state(self._template, self._blank, core.save(slot), core.counts(slot))
 
     def blank(self) -> OnlineLearner:
         """A model that has learned nothing, like those of the fleet."""
-        return learners.written(self._template, self._blank, self._blank.state)
+        return learners.in_state(self._template, self._blank, self._blank.state)
 
     def __setitem__(self, key: Key, model: OnlineLearner) -> None:
         """Make a copy of a model the model of a key."""
