@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 
 from pocketkernel._text import plain
 from pocketkernel.cli.errors import describe
-from pocketkernel.cli.options import File, Learning, Reading, at_least, source_of
+from pocketkernel.cli.options import RESULTS, File, Learning, Reading, at_least, source_of
 from pocketkernel.cli.predict import Answers, answers, harmless, tell_skipped, titles_of, write_csv
 from pocketkernel.cli.schema import show_schema
 from pocketkernel.cli.show import err, print_json
@@ -28,7 +28,6 @@ from pocketkernel.report.tables import Column, Table
 from pocketkernel.stream import Stream
 
 REPORT = "report.html"
-RESULTS = Group("Results", sort_key=4)
 FLEET = Group("Fleet", sort_key=1)
 
 fleet = App(name="fleet", help="One model for each key: learn keyed events, predict, inspect.")

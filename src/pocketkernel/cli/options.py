@@ -17,6 +17,7 @@ from pocketkernel.stream.files import STDIN, find
 
 READING = Group("Reading", sort_key=3)
 LEARNING = Group("Learner", sort_key=2)
+RESULTS = Group("Results", sort_key=4)
 
 INPUT = "\0standard input"
 """Replaces - until a verb receives it."""
@@ -197,6 +198,30 @@ class Learning:
                 raise UsageError(f"--set {name} has its own option: use --{option}.")
             given[name] = literal(value)
         return given
+
+
+@Parameter(name="*", group=RESULTS)
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """What a run writes and prints.
+
+    Parameters
+    ----------
+    checkpoint
+        Save the complete state each time this number of rows has been learned, so that even a killed run can be resumed
+        by the same command. Ctrl-C saves it anyway.
+    record_format
+        Format of the curve. By default Parquet if pyarrow is installed, otherwise CSV.
+    report
+        Write report.html, a page about the run.
+    json
+        Print the results as one JSON document.
+    """
+
+    checkpoint: Count = None
+    record_format: Literal["parquet", "csv"] | None = None
+    report: bool = True
+    json: Annotated[bool, Parameter(negative=())] = False
 
 
 HARMLESS = frozenset(
