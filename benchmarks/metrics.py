@@ -18,16 +18,22 @@ from pocketkernel import MOMDS, PocketClassifier, PocketRegressor
 from pocketkernel.evaluate.metrics import ClassificationMetrics, RegressionMetrics
 from pocketkernel.evaluate.progressive import follow, follow_values
 
-STREAMS = (  # columns (negative: CSR), classes (0: numbers), learner
-    (5, 2, PocketClassifier),
-    (30, 2, PocketClassifier),
-    (10, 7, PocketClassifier),
-    (30, 26, PocketClassifier),
-    (10, 200, PocketClassifier),
-    (-10, 200, PocketClassifier),
-    (10, 2, MOMDS),
-    (5, 0, PocketRegressor),
-    (30, 0, PocketRegressor),
+BALANCED = {"class_weight": "balanced"}
+STREAMS: tuple[tuple[int, int, Any, dict[str, Any]], ...] = (  # columns (negative: CSR), classes (0: numbers), learner
+    (5, 2, PocketClassifier, {}),
+    (30, 2, PocketClassifier, {}),
+    (10, 2, PocketClassifier, BALANCED),
+    (10, 2, PocketClassifier, {"n_classes": 10}),
+    (10, 7, PocketClassifier, {}),
+    (30, 26, PocketClassifier, {}),
+    (10, 200, PocketClassifier, {}),
+    (-10, 200, PocketClassifier, {}),
+    (10, 200, PocketClassifier, BALANCED),
+    (10, 20, PocketClassifier, {"n_classes": 200}),
+    (-10, 190, PocketClassifier, {"n_classes": 200}),
+    (10, 2, MOMDS, {}),
+    (5, 0, PocketRegressor, {}),
+    (30, 0, PocketRegressor, {}),
 )
 
 
@@ -66,20 +72,21 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     asked = parser.parse_args()
     print(f"{'learner':<18}{'columns':>8}{'classes':>8}{'µs a row':>10}{'with measures':>15}{'more':>8}")
-    for columns, classes, learner in STREAMS:
+    for columns, classes, learner, settings in STREAMS:
         X, y = stream(columns, classes, asked.rows)
         parts = [slice(start, start + asked.block) for start in range(0, asked.rows, asked.block)]
         blocks = [(X[part], y[part]) for part in parts]
         best = dict.fromkeys((bare, measured), float("inf"))
         for _ in range(asked.turns):
             for job in best:
-                model = learner(memory="64KiB", random_state=0)
+                model = learner(memory="64KiB", random_state=0, **settings)
                 begin = time.process_time()
                 job(model, blocks, classes)
                 best[job] = min(best[job], time.process_time() - begin)
         plain, more = (1e6 * best[job] / asked.rows for job in (bare, measured))
         what = f"{learner.__name__:<18}{columns:>8}{classes or 'numbers':>8}"
-        print(f"{what}{plain:>10.2f}{more:>15.2f}{more / plain - 1:>8.1%}")
+        with_settings = "".join(f"  {name}={value!r}" for name, value in settings.items())
+        print(f"{what}{plain:>10.2f}{more:>15.2f}{more / plain - 1:>8.1%}{with_settings}")
 
 
 if __name__ == "__main__":

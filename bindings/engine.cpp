@@ -85,23 +85,24 @@ Status check_rows(const Rows& rows, double limit, Fault& fault) {
     return status;
 }
 
-// The place of the first of the largest numbers.
-std::size_t place_of_greatest(const double* x, std::size_t n) {
-    constexpr std::size_t W = 8;
-    const double most = greatest(x, n);
-    std::size_t place = 0;
-    for (bool found = false; place + W <= n; place += W) {
-        for (std::size_t l = 0; l < W; ++l) found |= x[place + l] == most;
-        if (found) break;
-    }
-    while (place + 1 < n && x[place] != most) ++place;
-    return place;
+// The probability of the first n of all classes, from log sum exp(s) over all: the sum over those or over the others,
+// whichever are fewer.
+double probability_of_first(const double* scores, std::size_t n, std::size_t classes, double log_sum, double* spare) {
+    const bool few = 2 * n <= classes;
+    const std::size_t count = few ? n : classes - n;
+    exponentials(few ? scores : scores + n, log_sum, spare, count);
+    double sum = 0.0;
+    for (std::size_t r = 0; r < count; ++r) sum += spare[r];
+    return few ? sum : 1.0 - sum;
 }
 
-// From the loss, log sum exp(s) - s_y, to the probability of the largest score.
-Answer answer_of(const double* scores, const double* linear, std::size_t classes, std::size_t y, double loss) {
-    const std::size_t place = place_of_greatest(scores, classes);
-    return {static_cast<double>(place), static_cast<double>(place_of_greatest(linear, classes)),
+// From the loss, log sum exp(s) - s_y over all classes, to the probability of the largest score of the known ones. What
+// the linear part says is overwritten.
+Answer answer_of(const double* scores, double* linear, std::size_t known, std::size_t classes, std::size_t y,
+                 double loss) {
+    const std::size_t place = place_of_greatest(scores, known), linear_place = place_of_greatest(linear, known);
+    if (known < classes) loss += logarithm(probability_of_first(scores, known, classes, loss + scores[y], linear));
+    return {static_cast<double>(y), static_cast<double>(place), static_cast<double>(linear_place),
             smaller(exponential(scores[place] - scores[y] - loss), 1.0), larger(loss, 0.0)};
 }
 
@@ -120,22 +121,23 @@ class EngineOf final : public Engine {
     bool is_regressor() const override { return L::task == Task::regression; }
     bool tells_linear() const override { return L::tells_linear; }
     void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots, Watch* watch,
-               double* linear, Answer* answers) override {
+               double* linear, Answer* answers, std::size_t known) override {
         visit(rows, slots, [&](std::size_t r, const auto& row) {
             if (watch && watch->stopped()) return;
             const double weight = lessons.weights ? lessons.weights[r] : 1.0;
-            double* part = linear && !answers ? linear + r * outputs() : linear;
+            const std::size_t place = answers ? 0 : r * outputs();
+            double *own = scores + place, *part = linear ? linear + place : nullptr;
             if constexpr (L::task == Task::regression)
-                learner_.learn(row, lessons.targets + r * outputs(), weight, scores + r * outputs(), part);
+                learner_.learn(row, lessons.targets + r * outputs(), weight, own, part);
             else if constexpr (L::tells_linear) {
                 const auto y = static_cast<std::size_t>(lessons.labels[r]);
                 double loss = 0.0;
-                learner_.learn(row, y, weight, scores + r * outputs(), part, &loss);
-                if (answers) answers[r] = answer_of(scores + r * outputs(), part, outputs(), y, loss);
+                learner_.learn(row, y, weight, own, part, &loss);
+                if (answers) answers[r] = answer_of(own, part, known, outputs(), y, loss);
             } else if constexpr (L::multiclass)
-                learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, scores + r * outputs());
+                learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, own);
             else
-                scores[r] = learner_.learn(row, lessons.labels[r] > 0 ? 1.0 : -1.0, weight);
+                *own = learner_.learn(row, lessons.labels[r] > 0 ? 1.0 : -1.0, weight);
             if (watch) watch->end_row();
         });
     }

@@ -49,10 +49,10 @@ struct Fault {
     std::size_t row = 0, column = 0;
 };
 
-// What the scores of a row say, of more than two classes: the predicted one, that of the linear part, the probability
-// of the former, and the loss.
+// What the scores of a row say of the known classes, if there are outputs for more than two: the true one, the
+// predicted one, that of the linear part, the probability of the predicted one, and the loss.
 struct Answer {
-    double place, linear_place, probability, loss;
+    double label, place, linear_place, probability, loss;
 };
 
 // The host's side of the core's watch.hpp, for the thread that learns: keeps the state from before a row that takes
@@ -95,10 +95,11 @@ class Engine {
     virtual std::size_t outputs() const = 0;
     virtual bool is_regressor() const = 0;
     // Also those of the learner's linear part, unless `linear` is null; only if the learner tells them. With `answers`,
-    // of a classifier, it has room for one row.
+    // of a classifier whose first `known` outputs have a label, both have room for one row.
     virtual bool tells_linear() const = 0;
     virtual void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots = nullptr,
-                       Watch* watch = nullptr, double* linear = nullptr, Answer* answers = nullptr) = 0;
+                       Watch* watch = nullptr, double* linear = nullptr, Answer* answers = nullptr,
+                       std::size_t known = 0) = 0;
     // Several threads may score at once, each with its own scratch; null means the learner's own.
     virtual std::size_t scratch_bytes() const = 0;
     virtual void score(const Rows& rows, double* scores, void* scratch, const Slots* slots = nullptr) = 0;

@@ -251,7 +251,8 @@ class PyFleet : public PyLearner {
     int learn_rows(const Rows& rows, nb::handle slots, nb::handle y, nb::handle weights, nb::handle scores,
                    std::size_t threads, std::int64_t base, nb::handle born) {
         const std::vector<std::size_t> all = copied(slots);
-        if (all.size() != rows.count) return unsuited;
+        const View out(scores, true);
+        if (all.size() != rows.count || !has_room(out, rows)) return unsuited;
         const std::vector<std::uint8_t> births = births_of(born, base < 0 ? 0 : rows.count);
         unsigned char* shared = base < 0 ? nullptr : slots_.state(known(to_slot(base)));
         const std::size_t most = std::min(rows_of_slice(), rows.count);
@@ -259,7 +260,7 @@ class PyFleet : public PyLearner {
         std::vector<double> own(counted_ > 0 ? most : 0), of_base(shared ? own.size() : 0);  // weights, if balanced
         learned_ = 0;
         prepare(threads);
-        return learn_with(rows, y, weights, scores, [&](const Lessons& lessons, double* out) {
+        return learn_with(rows, y, weights, [&](const Lessons& lessons) {
             return run(rows, rows_of_slice(), [&](const Rows& slice, std::size_t first) {
                 if (threads == 0) return;
                 std::optional<LongRow> row;
@@ -279,7 +280,7 @@ class PyFleet : public PyLearner {
                 }
                 if (counted_ > 0) some.weights = own.data();
                 each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
-                    engine.learn(slice, some, out + first * engine.outputs(), &part, watch_of(row));
+                    engine.learn(slice, some, out.data<double>() + first * engine.outputs(), &part, watch_of(row));
                 });
                 stop_if_given_up(row, slot, before);
                 learned_ = first + slice.count;

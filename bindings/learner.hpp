@@ -121,8 +121,8 @@ class PyLearner {
     std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
 
     // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted
-    // first. `linear` is None, or has room for the scores of the linear part; so `answers`, for four numbers of each
-    // row.
+    // first. `linear` is None, or has room for the scores of the linear part. `answers` is None, or has room for an
+    // Answer of each row; then no scores are told.
     int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores, nb::handle linear,
                     nb::handle answers) {
         return with_dense(X, [&](const Rows& rows) { return learn(rows, y, weights, scores, linear, answers); });
@@ -372,31 +372,35 @@ class PyLearner {
 
     int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores, nb::handle linear,
               nb::handle answers) {
-        if (!answers.is_none()) return learn_and_answer(rows, y, sample_weight, scores, answers);
+        if (!answers.is_none()) return learn_and_answer(rows, y, sample_weight, answers);
         const View parts(linear, true);
         const bool told = !linear.is_none();
         if (told && !(engine_->tells_linear() && has_room(parts, rows))) return unsuited;
-        return learn_with(rows, y, sample_weight, scores, [&](const Lessons& lessons, double* out) {
+        const View out(scores, true);
+        if (!has_room(out, rows)) return unsuited;
+        return learn_with(rows, y, sample_weight, [&](const Lessons& lessons) {
             LongRow row;
             return run(rows, [&](const Rows& slice, std::size_t first) {
                 const std::size_t place = first * engine_->outputs();
-                engine_->learn(slice, from(lessons, first), out + place, nullptr, &row,
+                engine_->learn(slice, from(lessons, first), out.data<double>() + place, nullptr, &row,
                                told ? parts.data<double>() + place : nullptr);
                 row.stop_if_asked();
             });
         });
     }
-    int learn_and_answer(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores,
-                         nb::handle answers) {
+    int learn_and_answer(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle answers) {
         const View told(answers, true);
-        const bool suited = engine_->tells_linear() && !engine_->is_regressor() && engine_->outputs() > 2;
-        if (!suited || !told.has(2, "d") || told.size(0) != rows.count || told.size(1) != 4) return unsuited;
-        std::vector<double> linear(engine_->outputs());
-        return learn_with(rows, y, sample_weight, scores, [&](const Lessons& lessons, double* out) {
+        const std::size_t outputs = engine_->outputs(), known = classes_.size();
+        const bool suited = engine_->tells_linear() && !engine_->is_regressor() && known > 1 && known <= outputs;
+        if (!suited || outputs < 3) return unsuited;
+        constexpr std::size_t numbers = sizeof(Answer) / sizeof(double);
+        if (!told.has(2, "d") || told.size(0) != rows.count || told.size(1) != numbers) return unsuited;
+        std::vector<double> scores(outputs), linear(outputs);  // of one row, which stay in the processor's cache
+        return learn_with(rows, y, sample_weight, [&](const Lessons& lessons) {
             LongRow row;
             return run(rows, [&](const Rows& slice, std::size_t first) {
-                engine_->learn(slice, from(lessons, first), out + first * engine_->outputs(), nullptr, &row,
-                               linear.data(), told.data<Answer>() + first);
+                engine_->learn(slice, from(lessons, first), scores.data(), nullptr, &row, linear.data(),
+                               told.data<Answer>() + first, known);
                 row.stop_if_asked();
             });
         });
@@ -407,12 +411,12 @@ class PyLearner {
                 lessons.targets ? lessons.targets + first * engine_->outputs() : nullptr,
                 lessons.weights ? lessons.weights + first : nullptr};
     }
-    // Calls teach(lessons, scores) with copies of the labels or targets and the weights.
+    // Calls teach(lessons) with copies of the labels or targets and the weights.
     template <class Teach>
-    int learn_with(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores, Teach&& teach) {
-        const View given(y, false), weights(sample_weight, false), out(scores, true);
+    int learn_with(const Rows& rows, nb::handle y, nb::handle sample_weight, Teach&& teach) {
+        const View given(y, false), weights(sample_weight, false);
         const bool to_numbers = engine_->is_regressor();
-        if (!has_room(out, rows) || !(to_numbers ? has_targets(given, rows) : has_labels(given, rows))) return unsuited;
+        if (!(to_numbers ? has_targets(given, rows) : has_labels(given, rows))) return unsuited;
         const bool weighted = !sample_weight.is_none();
         if (weighted && (!weights.has(1, "d") || weights.size(0) != rows.count)) return unsuited;
         const Guard guard(*this, changing);
@@ -430,7 +434,7 @@ class PyLearner {
             return code(pk::Status::weight_out_of_range);
         const Lessons lessons{to_numbers ? nullptr : places.data(), to_numbers ? targets.data() : nullptr,
                               weighted ? copies.data() : nullptr};
-        return teach(lessons, out.data<double>());
+        return teach(lessons);
     }
     static bool has_labels(const View& y, const Rows& rows) {
         return y.has(1, label_formats) && y.size(0) == rows.count;

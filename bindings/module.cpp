@@ -183,10 +183,10 @@ NB_MODULE(_core, m) {
         .def_prop_ro("nbytes", &PyLearner::nbytes)
         .def_prop_ro("fault", &PyLearner::fault)
         .def("set_labels", &PyLearner::set_labels, "classes"_a)
-        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a,
+        .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a.none(),
              "linear"_a = nb::none(), "answers"_a = nb::none())
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),
-             "scores"_a, "linear"_a = nb::none(), "answers"_a = nb::none())
+             "scores"_a.none(), "linear"_a = nb::none(), "answers"_a = nb::none())
         .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)
         .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a)
         .def("kernel_scores", &PyLearner::kernel_scores, "x"_a, "scores"_a)

@@ -105,7 +105,7 @@ def test_rows_without_an_answer_are_told(tmp_path, capsys):
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, capsys):
     write(tmp_path / "rows.csv", LINES * 400)
-    command = ["run", "rows.csv", "--label", "Survived", "--block", "500", "--memory", "16KiB", "--rows", "60000"]
+    command = ["run", "rows.csv", "--label", "Survived", "--block", "500", "--memory", "16KiB", "--rows", "200000"]
     folder = tmp_path / "rows.run"
     with subprocess.Popen([*COMMAND, *command], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stderr:  # the schema comes first
@@ -113,12 +113,12 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, capsys):
                 break
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        assert any(line.startswith("Interrupted: learns the present block") for line in process.stderr)
+        assert any(line.startswith("Interrupted: stops within about a second") for line in process.stderr)
         assert not (folder / "report.html").exists()  # it is told before anything is saved
         _, error = process.communicate(timeout=60)
     assert process.returncode == 130, error
     rows = int(re.search(r"Saved after row ([\d,]+): repeat the command", error)[1].replace(",", ""))
-    assert 0 < rows < 60_000 and rows % 500 == 0 and error.endswith("pocketkernel: interrupted.\n")
+    assert 0 < rows < 200_000 and rows % 500 == 0 and error.endswith("pocketkernel: interrupted.\n")
     settings = json.loads((folder / "record.json").read_text())["settings"]
     assert settings["interrupted"] and (folder / "report.html").exists()
     assert main(["predict", "rows.run", "rows.csv", "--out", "answers.csv"]) == 0
@@ -130,8 +130,9 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, capsys):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-def test_a_pipe_that_is_interrupted_goes_on_with_learn(tmp_path, capsys):
-    command = [*COMMAND, "run", "-", *LABEL, "--block", "100", "--memory", "16KiB"]
+@pytest.mark.parametrize(("memory", "block"), [("16KiB", "100"), ("8MiB", "30000")])
+def test_a_pipe_that_is_interrupted_goes_on_with_learn(tmp_path, capsys, memory, block):
+    command = [*COMMAND, "run", "-", *LABEL, "--block", block, "--memory", memory]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdin.write("\n".join([HEAD, *(LINES * 30)[:25_050]]) + "\n")
         process.stdin.flush()
@@ -146,6 +147,7 @@ def test_a_pipe_that_is_interrupted_goes_on_with_learn(tmp_path, capsys):
     rows, dropped = (text.replace(",", "") for text in re.search(message, error).groups())
     rows, dropped = int(rows), 0 if dropped == "all" else int(dropped)
     assert rows > 0 and rows + dropped == 25_050  # whatever the block
+    assert (dropped > 0) == (memory == "8MiB")  # of one block, which takes longer than it waits
     write(tmp_path / "rest.csv", (LINES * 30)[rows:26_000])
     capsys.readouterr()
     assert main(["learn", "stdin.run", "rest.csv", "--no-report", "--json"]) == 0
@@ -191,6 +193,35 @@ def test_learning_day_by_day_gives_the_same_bits(tmp_path, capsys, case):
         assert parts["metrics"].get(name) == whole["metrics"].get(name)
     record = json.loads((tmp_path / "parts" / "record.json").read_text())["settings"]
     assert record["sources"] == days and (record["schema"] is None) == (case in ("strict", "libsvm"))
+
+
+def test_the_report_names_what_was_learned(tmp_path):
+    for day, title in ((1, "day1.csv"), (2, "day1.csv and day2.csv"), (3, "day1.csv and 2 more")):
+        write(tmp_path / f"day{day}.csv", LINES[100 * day : 100 * day + 100])
+        command = ["run", "day1.csv", "--label", "Survived"] if day == 1 else ["learn", "day1.run", f"day{day}.csv"]
+        assert main(command) == 0
+        assert f"<h1>PocketClassifier on {title}</h1>" in (tmp_path / "day1.run" / "report.html").read_text()
+
+
+def test_the_columns_of_a_wrong_file_are_told_by_name(tmp_path, capsys):
+    write(tmp_path / "day1.csv", LINES[:100])
+    (tmp_path / "other.csv").write_text("species;island\nAdelie;Dream\nGentoo;Biscoe\n")
+    (tmp_path / "bare.csv").write_text("3,male\n1,female\n")
+    assert main(["run", "day1.csv", *LABEL]) == 0
+    for name, found in (("other.csv", "species, island"), ("bare.csv", "column1, column2")):
+        assert main(["predict", "day1.run", name]) == 1
+        assert f"expected a column 'Pclass', found {found}" in capsys.readouterr().err
+
+
+def test_a_model_without_names_reads_words_in_the_first_line(tmp_path, capsys):
+    words = ["red", "green", "blue"]
+    rows = [f"{words[k % 3]},{words[k % 2]},{'yes' if k % 3 else 'no'}\n" for k in range(90)]
+    (tmp_path / "rows.csv").write_text("".join(rows))
+    (tmp_path / "new.csv").write_text("".join(rows[:5]))
+    assert main(["run", "rows.csv", "--label", "column3", "--no-header", "--no-report"]) == 0
+    capsys.readouterr()
+    assert main(["predict", "rows.run", "new.csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 6
 
 
 def test_a_file_is_not_learned_twice_by_mistake(tmp_path, capsys):

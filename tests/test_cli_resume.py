@@ -98,6 +98,35 @@ def test_every_checkpoint_leads_to_the_same_end(tmp_path, job):
     assert Record.read(folder).settings["resumed_at"] == run.resumed_at
 
 
+LARGE = {
+    "classes": ("rows.svm", {"scale": "standard"}),
+    "permuted": ("rows.svm", {"permute": 3}),
+    "many classes": ("many.svm", {"reading": {"classes": list(range(70))}}),
+    "numbers": ("numbers.csv", {"reading": {"label": "price"}}),
+}
+
+
+@pytest.mark.parametrize("case", LARGE)
+def test_a_large_model_stops_within_a_block(tmp_path, case, monkeypatch):
+    """Its rows take long, so Ctrl-C does not wait for the end of a block; wherever it comes, the end is the same."""
+    name, options = LARGE[case]
+    monkeypatch.setattr("pocketkernel.evaluate.run.AT_ONCE", 64 * 2**10 * 128)  # as if 64 KiB were large
+    cli_files.svm(tmp_path / "rows.svm", rows=800)
+    cli_files.numbers(tmp_path / "numbers.csv", rows=800)
+    (tmp_path / "many.svm").write_text("".join(f"{k * k % 70} 1:{k % 9}\n" for k in range(800)))
+    job = Job(str(tmp_path / name), parameters={"memory": "64KiB", "random_state": 0}, block=300, **options)
+    whole = run_job(job, tmp_path / "whole")
+    assert whole.progress.rows == 800
+    folder, ends = tmp_path / "parts", [0]
+    while ends[-1] < 800:
+        learned = []
+        run = run_job(job, folder, step=learned.append, stop=lambda some=learned: len(some) > 0)
+        ends.append(run.progress.rows)
+        assert ends[-2] < ends[-1] <= ends[-2] + 150 and run.interrupted
+    assert not run_job(job, folder).interrupted
+    assert outcome(folder) == outcome(tmp_path / "whole")
+
+
 def test_it_goes_on_after_the_checkpoint_and_not_from_the_start(tmp_path, job, capsys):
     killed_after(job, tmp_path / "run", 600, checkpoint=250)
     run = run_job(job, tmp_path / "run", checkpoint=250)

@@ -107,30 +107,36 @@ def test_calibration_against_direct_means():
 
 @pytest.mark.parametrize("balance", [None, "balanced"])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, np.asfortranarray], ids=["rows", "CSR", "columns"])
-@pytest.mark.parametrize("classes", [3, 40])
-def test_what_a_learner_tells_is_what_its_scores_say(classes, form, balance):
+@pytest.mark.parametrize(("classes", "room"), [(3, None), (40, None), (12, 40), (37, 40)])
+def test_what_a_learner_tells_is_what_its_scores_say(classes, room, form, balance):
     rng = np.random.default_rng(classes)
     X = form(rng.standard_normal((900, 4)))
     y = np.sin(X @ rng.standard_normal((4, classes))).argmax(axis=1)
     metrics = ClassificationMetrics([str(k) for k in range(classes)], probabilities=True, linear=True)
-    model, same = (PocketClassifier(memory="256KiB", class_weight=balance, random_state=0) for _ in range(2))
+    settings = {"memory": "256KiB", "class_weight": balance, "n_classes": room, "random_state": 0}
+    model, same = (PocketClassifier(**settings) for _ in range(2))
     for learner in (model, same):
         learner.partial_fit(X[:100], y[:100], classes=np.arange(classes))
     scores, linear = same.predict_then_learn_both(X[100:], y[100:])
-    found, answers = model.predict_then_learn_answers(X[100:], y[100:])
-    told, read = Answers.told(answers), metrics.read(y[100:], scores, linear)
-    np.testing.assert_array_equal(found, scores)
-    for name in ("places", "linear"):
+    told = Answers.told(model.predict_then_learn_answers(X[100:], y[100:]))
+    read = metrics.read(y[100:], scores, linear)
+    assert model.to_bytes() == same.to_bytes()
+    for name in ("labels", "places", "linear"):
         np.testing.assert_array_equal(getattr(told, name), getattr(read, name))
     for name in ("losses", "claimed"):
         np.testing.assert_allclose(getattr(told, name), getattr(read, name), rtol=1e-12, atol=1e-12)
     assert np.ptp(told.places) > 0 and np.any(told.places != told.linear)
 
 
-def test_a_learner_with_room_for_classes_tells_nothing():
-    model = PocketClassifier(n_classes=4, random_state=0).partial_fit(np.eye(3), [0, 1, 2])
-    assert model.predict_then_learn_answers(np.eye(3), np.arange(3)) is None
+@pytest.mark.parametrize(
+    ("first", "next_ones"), [([0, 1, 2], [0, 1, 3]), ([1, 2, 3], [0, 1, 2]), ([0, 1, 0], [0, 1, 1])]
+)
+def test_nothing_is_told_of_labels_that_arrive_late_or_of_two(first, next_ones):
+    model = PocketClassifier(n_classes=4, random_state=0).partial_fit(np.eye(3), first)
+    assert model.predict_then_learn_answers(np.eye(3), next_ones) is None
     assert model.diagnostics_["rounds"] == 3
+    model.partial_fit(np.eye(3), next_ones)
+    assert (model.predict_then_learn_answers(np.eye(3), first) is None) == (first != [0, 1, 2])
 
 
 def test_probabilities_that_are_right_have_a_small_error():

@@ -140,6 +140,32 @@ inline double least(const double* x, std::size_t n) {
     return folded(x, n, [](const auto& a, const auto& b) POCKETKERNEL_FLAT { return smaller(a, b); });
 }
 
+// The place of the greatest of n numbers, the first if several are equal.
+inline std::size_t place_of_greatest(const double* x, std::size_t n) {
+#if POCKETKERNEL_REGISTER_BYTES > 0
+    constexpr std::size_t W = lanes_of<double>;
+    if (n > W) {
+        double lane[W];
+        for (std::size_t l = 0; l < W; ++l) lane[l] = static_cast<double>(l);
+        const Pack<double> numbers = Pack<double>::load(lane);
+        Pack<double> most = Pack<double>::load(x), place = numbers;  // of each lane
+        for (std::size_t i = W; i < n; i += W) {
+            const std::size_t from = smaller(i, n - W);  // the last ones, some of which come again
+            const Pack<double> some = Pack<double>::load(x + from);
+            place = select(most < some, numbers + Pack<double>(static_cast<double>(from)), place);
+            most = larger(some, most);
+        }
+        most.store(lane);
+        const Pack<double> top(greatest(lane, W));
+        return static_cast<std::size_t>(smallest_lane(select(most == top, place, Pack<double>(double(n)))));
+    }
+#endif
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < n; ++i)
+        if (x[best] < x[i]) best = i;
+    return best;
+}
+
 // exp(x - most) of n numbers that are at most so large, in packs where there are registers.
 inline void exponentials(const double* x, double most, double* out, std::size_t n) {
 #if POCKETKERNEL_REGISTER_BYTES > 0

@@ -30,6 +30,10 @@ void many_as_one_by_one() {
         }
         CHECK_EQUAL(greatest(x, n), most);
         CHECK_EQUAL(least(x, n), lowest);
+        const std::size_t place = place_of_greatest(x, n);
+        CHECK_EQUAL(x[place], most);
+        x[(place + 11) % n] = most;  // of equal ones the first
+        CHECK_EQUAL(place_of_greatest(x, n), smaller(place, (place + 11) % n));
         out[n] = 0.25;
         exponentials(x, most, out, n);
         for (std::size_t i = 0; i < n; ++i) CHECK_EQUAL(out[i], exponential(x[i] - most));

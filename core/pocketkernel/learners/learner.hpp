@@ -51,10 +51,7 @@ inline constexpr bool has_events<L, std::void_t<decltype(std::declval<const L&>(
 // The class with the largest score; the first if several are equal, but of two classes the second, because a score of 0
 // means the second class in the learners for two classes.
 inline std::size_t largest(const double* scores, std::size_t classes) {
-    std::size_t best = 0;
-    for (std::size_t c = 1; c < classes; ++c)
-        if (scores[c] > scores[best] || (classes == 2 && scores[c] == scores[best])) best = c;
-    return best;
+    return classes == 2 ? scores[0] <= scores[1] : place_of_greatest(scores, classes);
 }
 
 // What the y of a row is: a label, or as many real numbers as the config has `classes`.

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from pocketkernel import model_file
+from pocketkernel.cli.measures import number
 from pocketkernel.cli.show import escape, out, print_json
 from pocketkernel.cli.watch import bar, figures_of, three_columns
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
@@ -89,7 +90,7 @@ def _show(console: Console, found: dict[str, Any]) -> None:
         for key, words in (("", "95 % interval, all rows"), ("recent_", "the same, latest rows")):
             low, high = found[f"{key}mistake_rate_interval"]
             grid.add_row("", words, f"{low:.2%} to {high:.2%}")
-    grid.add_row("loss", "mean", f"{found['loss'] / rows:.4f}")
+    grid.add_row("loss", "mean", number(found["loss"] / rows))
     labels = escape(", ".join(found["labels"])) or "numbers"
     grid.add_row("labels", labels, f"{len(found['labels'])}" if found["labels"] else "")
     names = found["feature_names"] or []

@@ -46,22 +46,22 @@ def _of_classes(results: dict[str, Any]) -> list[tuple[str, str, str]]:
         area = "-" if results["auc"] is None else f"{results['auc']:.4f}"
         rows.append(("AUC", f"within {results['auc_error'] or 0.0:.4f}", area))
     if "log_loss" in results:
-        rows.append(("log loss", "mean", _number(results["log_loss"])))
+        rows.append(("log loss", "mean", number(results["log_loss"])))
         rows.append(("calibration", "error of the probabilities", _percent(results["calibration"]["error"])))
     return rows
 
 
 def _of_numbers(results: dict[str, Any]) -> list[tuple[str, str, str]]:
     interval = results["interval"]
-    rows = [("RMSE", "this learner", f"[bold]{_number(results['rmse'])}[/]")]
-    rows += [("", BASELINES[name], _number(one["rmse"])) for name, one in results["baselines"].items()]
+    rows = [("RMSE", "this learner", f"[bold]{number(results['rmse'])}[/]")]
+    rows += [("", BASELINES[name], number(one["rmse"])) for name, one in results["baselines"].items()]
     return [
         *rows,
-        ("nRMSE", "RMSE / deviation of the label", _number(results["nrmse"])),
-        ("R2", "share of variance explained", _number(results["r2"])),
-        ("MAE", "mean absolute error", _number(results["mae"])),
+        ("nRMSE", "RMSE / deviation of the label", number(results["nrmse"])),
+        ("R2", "share of variance explained", number(results["r2"])),
+        ("MAE", "mean absolute error", number(results["mae"])),
         (f"{interval['asked']:.0%} interval", "labels inside", _percent(interval["coverage"])),
-        ("", "mean width", _number(interval["mean_width"])),
+        ("", "mean width", number(interval["mean_width"])),
     ]
 
 
@@ -99,12 +99,12 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{value:.2%}"
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
     """Four digits, and thousands as people write them.
 
     Examples
     --------
-    >>> _number(41_932.7), _number(1234.5), _number(0.09482), _number(2.5e12)
+    >>> number(41_932.7), number(1234.5), number(0.09482), number(2.5e12)
     ('41,930', '1,234', '0.09482', '2.5e+12')
     """
     if value is None:

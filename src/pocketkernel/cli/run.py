@@ -147,7 +147,7 @@ def carry_out(job: Job, folder: Path, command: str, outputs: Outputs, *, force: 
         raise KeyboardInterrupt
 
 
-_STOPPING = "Interrupted: learns the present block, then saves. Ctrl-C again: end at once, without saving."
+_STOPPING = "Interrupted: stops within about a second and saves. Ctrl-C again: end at once, without saving."
 _NOTHING_YET = (
     f"Nothing was learned: columns are inferred from the first {INFERRED:,} rows of a pipe, or from all rows if there "
     "are fewer. With --strict nothing is inferred."
@@ -189,7 +189,9 @@ def command_of(files: tuple[str, ...], learner: str, learning: Learning, reading
 
 def _write_report(run: Run, folder: Path, name: str) -> None:
     record = Record.read(folder)
-    title = f"{record.settings['learner']} on {name}"
+    *before, _ = [source for source, _ in run.sources] or [name]  # in a run that went on, other files come first
+    files = before[:1] + ([f"{len(before)} more"] if len(before) > 1 else [name])
+    title = f"{record.settings['learner']} on {' and '.join(files)}"
     certificate = run.model.certificate() if run.task == CLASSIFICATION else None
     steps = _next_steps(folder, record)
     write_report(folder / REPORT, record, title=title, next_steps=steps, certificate=certificate)

@@ -46,8 +46,8 @@ def run_job(
         Created if necessary. It is an error if it contains a different finished run, or if another process is running
         there.
     checkpoint : int, default=None
-        Write a checkpoint each time this number of rows has been learned, rounded up to whole blocks. If there is a
-        checkpoint of this run, it is resumed; one of a different run is an error.
+        Write a checkpoint each time this number of rows has been learned, rounded up to whole blocks or parts of them.
+        If there is a checkpoint of this run, it is resumed; one of a different run is an error.
     force : bool, default=False
         Discard a different run or its checkpoint.
     record_format : {"csv", "parquet"}, default="csv"
@@ -57,9 +57,9 @@ def run_job(
     begun, step, finished : callables, default=None
         Called with the run when it starts, after every block, and when everything is written.
     stop : callable, default=None
-        Whether to stop after the present block. What was learned is then written as at the end, with a checkpoint if
-        the rows can be read again: the same call resumes the run. If the run goes on with further files, there is only
-        the checkpoint.
+        Whether to stop after the present block, or part of one if rows take long. What was learned is then written as
+        at the end, with a checkpoint if the rows can be read again: the same call resumes the run. If the run goes on
+        with further files, there is only the checkpoint.
 
     Returns
     -------

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 SCORES = 20_000
-"""About as many rows are scored, whatever the number of columns."""
+"""About as many rows are scored, whatever the number of columns, unless there is no time for it."""
 
 MOST = 30
 """Columns that are named; others are counted together."""
@@ -16,7 +16,9 @@ MOST = 30
 Floats = npt.NDArray[np.float64]
 
 
-def influence_of(model: Any, rows: Floats, names: Sequence[str], sources: Sequence[str]) -> list[dict[str, Any]]:
+def influence_of(
+    model: Any, rows: Floats, names: Sequence[str], sources: Sequence[str], most: int = SCORES
+) -> list[dict[str, Any]]:
     """Share of each column in what moves the scores of a model, largest first.
 
     Each column of each row is moved by half its standard deviation to either side, and the differences of the scores
@@ -33,6 +35,8 @@ def influence_of(model: Any, rows: Floats, names: Sequence[str], sources: Sequen
         Names of the d columns.
     sources : list of str
         Names of the columns of the file.
+    most : int, default=20_000
+        About how many scores it may ask for.
 
     Examples
     --------
@@ -45,7 +49,7 @@ def influence_of(model: Any, rows: Floats, names: Sequence[str], sources: Sequen
     n, d = rows.shape
     if not n or not d:
         return []
-    n = min(n, max(4, SCORES // (2 * d)))
+    n = min(n, max(4, most // (2 * d)))
     spread = _deviations(rows)
     rows, total = rows[:n], np.zeros(d)
     scores = model.decision_function if hasattr(model, "decision_function") else model.predict

@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish to stop after the present block."""
+"""Ctrl-C as a wish to stop soon."""
 
 import signal
 import threading
@@ -13,7 +13,7 @@ class Interrupt:
     Parameters
     ----------
     told : function, default=None
-        Called at once, as the block and what is saved after it may take long.
+        Called at once, as the rows that are being learned and what is saved after them may take a while.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class Progress:
     seconds : float
         Time spent in the model since the start.
     pieces : arrays of shape (n,) or (n, classes)
-        The latest block's scores, in the parts in which it was learned.
+        The latest block's scores, in the parts in which it was learned; none if metrics have read them.
     """
 
     rows: int
@@ -154,24 +154,23 @@ def follow(
     rows, mistakes, seconds = (after.rows, after.mistakes, after.seconds) if after else (0, 0, 0.0)
     first = after is None  # else the model has begun, and all of its answers are to be found in the same way
     for X, y in blocks:
-        places = np.searchsorted(labels, y)
         wrong, pieces, answers = 0, [], []
         for part in _parts(rows, len(y), notes):
             began = perf_counter()
             scores, linear, told = _learned(model, _cut(X, part, len(y)), y[part], labels if first else None, metrics)
             seconds += perf_counter() - began
             first = False
-            pieces.append(scores)
+            places = np.searchsorted(labels, y[part]) if told is None else None
             if metrics is None:
-                guessed = places_of(scores)
+                pieces.append(scores)
+                wrong += int(np.count_nonzero(places_of(scores) != places))
             else:
-                answers.append(metrics.read(places[part], scores, linear) if told is None else Answers.told(told))
-                guessed = answers[-1].places
-            wrong += int(np.count_nonzero(guessed != places[part]))
+                answers.append(Answers.told(told) if places is None else metrics.read(places, scores, linear))
+                wrong += answers[-1].mistakes
             if notes is not None:
                 notes.add(model, Progress(rows + part.stop, mistakes + wrong, 0, 0, seconds))
         if metrics is not None:
-            metrics.count(places, Answers.joined(answers))
+            metrics.count(Answers.joined(answers))
         rows += len(y)
         mistakes += wrong
         yield Progress(rows, mistakes, len(y), wrong, seconds, pieces)
@@ -190,7 +189,7 @@ def _learned(model: Any, X: Any, y: Any, classes: Any, metrics: ClassificationMe
     if tell is not None and classes is None and metrics is not None and metrics.wants_answers:
         told = tell(X, y)
         if told is not None:
-            return told[0], None, told[1]
+            return None, None, told
     if metrics is not None and metrics.wants_linear:
         return *model.predict_then_learn_both(X, y, classes=classes), None
     return model.predict_then_learn(X, y, classes=classes), None, None

@@ -10,13 +10,11 @@ import numpy as np
 from pocketkernel._fields import Fields, is_count, is_text, list_of, optional
 from pocketkernel.evaluate.curve import COLUMNS, Curve, columns_of, curve_of
 from pocketkernel.evaluate.progressive import Progress
+from pocketkernel.learners.pocket_classifier import EXPERTS
 from pocketkernel.model_file import ModelFileError
 
 POINTS_OF_A_BLOCK = 64
 """Most points within a block: each costs as much as a few rows."""
-
-EXPERTS = {"ring": "nearest rows", "lag": "last labels"}
-"""Experts of PocketClassifier that are no kernels, as people read them."""
 
 
 class Recorder:
@@ -50,6 +48,11 @@ class Recorder:
         self._points: list[tuple[Any, ...]] = []
         self._last: tuple[Any, ...] | None = None  # the latest report, if it is not among the points
 
+    def expect(self, before: int, count: int) -> None:
+        """Put points so far apart that a block of `count` rows after `before` others has few enough of them."""
+        while (before + count) // self._stride > self._limit or count // self._stride > POINTS_OF_A_BLOCK:
+            self._widen()
+
     def parts(self, before: int, count: int) -> list[slice]:
         """Where to interrupt a block of `count` rows after `before` others, so that the curve gets its points.
 
@@ -58,8 +61,7 @@ class Recorder:
         >>> Recorder(limit=256).parts(1000, 100)[:3], len(Recorder(limit=256).parts(0, 100_000))
         ([slice(0, 8, None), slice(8, 16, None), slice(16, 24, None)], 49)
         """
-        while (before + count) // self._stride > self._limit or count // self._stride > POINTS_OF_A_BLOCK:
-            self._widen()
+        self.expect(before, count)
         stride = self._stride
         ends = [row - before for row in range((before // stride + 1) * stride, before + count, stride)]
         return [slice(start, end) for start, end in pairwise([0, *ends, count])]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pocketkernel import learners, model_file
 from pocketkernel.evaluate.ahead import ahead
-from pocketkernel.evaluate.influence import influence_of
+from pocketkernel.evaluate.influence import SCORES, influence_of
 from pocketkernel.evaluate.metrics import ClassificationMetrics, Metrics, RegressionMetrics
 from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline, ready
 from pocketkernel.evaluate.progressive import Progress, follow, follow_values
@@ -33,7 +33,10 @@ MOST_EVENTS = 100
 POINTS = 256
 """Most points of a run's curve; at least half as many, once there are enough rows."""
 
-GRACE = 2.0
+AT_ONCE = 2**30
+"""Rows times bytes of the model that are learned at once: so many take less than a second, and then it may stop."""
+
+GRACE = 1.0
 """Seconds after Ctrl-C in which rows of a pipe that were read before are still learned."""
 
 SCHEMA_COLUMNS = 1000
@@ -82,12 +85,14 @@ class Run:
             self.classes = np.unique(np.array(stream.classes))
 
     def steps(self, stop: Callable[[], bool] | None = None) -> Iterator[Progress]:
-        """Go through the stream, from where the run is, until `stop` says so; yields after every block."""
+        """Go through the stream, from where the run is, until `stop` says so.
+
+        Yields after every block, or every part of one that takes long.
+        """
         start = self.progress.rows - self._base if self.progress else 0
         if self.stream.live and self._permute is None:
             with closing(ahead(self.stream.arrivals(start), stop=stop, end=self.stream.stop)) as pieces:
-                blocks = self._in_time(rebatch(pieces, self.stream.block), stop)
-                yield from self._learn(self._limited(blocks, start), stop)
+                yield from self._learn(self._limited(rebatch(pieces, self.stream.block), start), stop)
         else:
             with closing(ahead(self._limited(self._blocks(start), start), stop=stop)) as blocks:
                 yield from self._learn(blocks, stop)
@@ -105,12 +110,13 @@ class Run:
                     raise KeyboardInterrupt
                 none = StreamError("at least one row", "none", file=self.stream.name)
                 raise next(iter(self.stream.skipped.reports), none)
-            self._finish()
+            self._finish(stop)
             return
-        if first.y is None:
+        labels = first.y
+        if labels is None:
             raise ValueError("the stream has no labels, and learning needs them: give label=.")
         if self.task is None:
-            self.decide(found_task(first.y))
+            self.decide(found_task(labels))
         if self.task == CLASSIFICATION:
             if self.classes is None:
                 self.classes = self._found(first)
@@ -118,19 +124,24 @@ class Run:
         self._tell_horizon()
         if self.metrics is None:
             self.metrics = self.new_metrics()
-        labelled = (self._row_and_label(block) for block in chain([first], blocks))
-        for progress in self._follow(labelled):
+            self.recorder.expect(0, len(first))  # also if it is learned in parts
+            if isinstance(self.metrics, ClassificationMetrics) and self.classes is not None:
+                self.metrics.expect(np.searchsorted(self.classes, labels))
+        parts = self._parts((self._checked(block) for block in chain([first], blocks)), stop)
+        for progress in self._follow((self._scaled(part), np.asarray(part.y)) for part in parts):
             self.progress = progress
             if hasattr(self.model, "events_"):
                 self.events = joined_events(self.events, self.model.events_)
             yield progress
-        self._finish()
+        self._finish(stop)
 
-    def _finish(self) -> None:
+    def _finish(self, stop: Callable[[], bool] | None) -> None:
         assert self.metrics is not None
         names = self.stream.feature_names or [f"column {k}" for k in range(1, self.stream.n_features + 1)]
         sources = [] if self.stream.encoding is None else [one.name for one in self.stream.encoding.features]
-        influence = influence_of(self.model, self.reservoir.rows(), names, sources)
+        hurry = stop is not None and stop()
+        scores = min(SCORES, 4 * AT_ONCE // self._bytes()) if hurry else SCORES
+        influence = influence_of(self.model, self.reservoir.rows(), names, sources, scores)
         self.results = self.metrics.results() | {"influence": influence}
         if hasattr(self.model, "events_"):
             self.results["events"] = [{"row": row, "kind": kind} for row, kind in self.events]
@@ -197,16 +208,35 @@ class Run:
     def _blocks(self, start: int) -> Iterator[Block]:
         return self.stream.blocks(start) if self._permute is None else self._permuted(start)
 
-    def _in_time(self, blocks: Iterator[Block], stop: Callable[[], bool] | None) -> Iterator[Block]:
-        """The rows of a pipe. Once `stop` says so, only those that can be learned soon; others are counted."""
+    def _parts(self, blocks: Iterator[Block], stop: Callable[[], bool] | None) -> Iterator[Block]:
+        """Blocks in parts that do not take long, each beginning at a multiple of their size within its block.
+
+        Once `stop` says so, there are no more; but of a pipe those that can be learned soon, and others are counted.
+        """
+        size = max(1, min(self.stream.block, AT_ONCE // self._bytes()))
+        missing = (self.progress.rows - self._base) % self.stream.block if self.progress else 0
         latest = math.inf
         for block in blocks:
-            if stop is not None and stop():
-                latest = min(latest, monotonic() + GRACE)
-            if monotonic() > latest:
-                self.dropped += len(block)
-            else:
-                yield block
+            begin = 0
+            while begin < len(block):
+                if monotonic() > latest:
+                    self.dropped += len(block) - begin
+                    break
+                end = min((missing + begin) // size * size + size - missing, len(block))
+                yield block[begin:end]
+                begin = end
+                if stop is not None and stop():
+                    if not self.stream.live:
+                        return
+                    latest = min(latest, monotonic() + GRACE)
+            missing = 0
+
+    def _bytes(self) -> int:
+        """The size of the model, which may not have begun."""
+        if self.model.__sklearn_is_fitted__():
+            return int(self.model.nbytes)
+        room = getattr(self.model, "n_classes", None) or (2 if self.classes is None else len(self.classes))
+        return int(self.model.plan(self.stream.n_features, n_classes=room).nbytes)
 
     def _limited(self, blocks: Iterator[Block], start: int) -> Iterator[Block]:
         left = None if self._rows is None else self._rows - start
@@ -225,18 +255,18 @@ class Run:
         self.total = len(order) if self._rows is None else min(self._rows, len(order))
         if self.classes is None and whole.y is not None:
             self.classes = np.unique(whole.y)
-        for at in range(start, len(order), self.stream.block):
-            yield whole.take(order[at : at + self.stream.block])
+        for at in range(start - start % self.stream.block, len(order), self.stream.block):
+            yield whole.take(order[max(at, start) : at + self.stream.block])
 
-    def _row_and_label(self, block: Block) -> tuple[Any, npt.NDArray[Any]]:
+    def _checked(self, block: Block) -> Block:
+        """A block with labels that can be learned."""
         assert block.y is not None
         if self.task == REGRESSION:
-            return self._scaled(block), self._numbers(block)
+            return replace(block, y=self._numbers(block))
         assert self.classes is not None
         if self.stream.classes is None:  # else it was checked there
-            block = self._known(block, np.isin(block.y, self.classes))
-        assert block.y is not None
-        return self._scaled(block), block.y
+            return self._known(block, np.isin(block.y, self.classes))
+        return block
 
     def _scaled(self, block: Block) -> Any:
         X = block.X if self.scaler is None else self.scaler.transform_then_learn(ready(block, self.scaler))

@@ -68,7 +68,7 @@ class Coding:
         self.in_order = bool(np.array_equal(self.places, np.arange(len(classes))))
         small = classes.dtype.kind in "biuf" and bool(np.all(np.abs(classes.astype(float)) < 2**53))
         self.by_value = small and self.in_order
-        self.numbers = (classes if self.by_value else np.arange(room)).astype(float).tolist()
+        self.numbers = (classes if self.by_value else np.arange(self.places.max() + 1)).astype(float).tolist()
         self._places: dict[Hashable, int] = dict(zip(classes.tolist(), self.places.tolist(), strict=True))
         self._number = np.array(self.numbers)
 
@@ -118,6 +118,10 @@ class Coding:
         if -1 in places:
             raise self.unknown(y[places.index(-1)])
         return np.array(places, dtype=np.int64)
+
+    def covers(self, y: Any) -> bool:
+        """Whether all labels of y are known."""
+        return self.whole or set(np.asarray(y).tolist()) <= self._places.keys()
 
     def knows(self, classes: Any) -> bool:
         """Whether these are the classes, in their order, seen at a glance."""

@@ -22,6 +22,9 @@ from pocketkernel.learners._rows import CsrRows, check_rows, checked_weights
 Array = npt.NDArray[Any]
 Scores = npt.NDArray[np.float64]
 
+ANSWERS = 5
+"""Numbers that the core tells of a row."""
+
 
 @with_parameters
 class OnlineLearner(Parameters):
@@ -78,8 +81,8 @@ class OnlineLearner(Parameters):
     def _feed(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, **told: list[Scores]) -> Scores:
         """Score and learn every row.
 
-        A list `linear` receives the scores of the learner's linear part, a list `answers` what the core tells of each
-        row.
+        A list `linear` receives the scores of the learner's linear part; a list `answers` what the core tells of each
+        row, in place of its scores.
         """
         with alone(self):
             before = self.__dict__.copy()
@@ -114,7 +117,7 @@ class OnlineLearner(Parameters):
         if restart:
             return self._go_through(X, y, weights)
         scores = self._room_for_scores(X.shape[0])
-        room = {name: np.empty((len(scores), 4)) if name == "answers" else np.empty_like(scores) for name in told}
+        room = {name: np.empty((len(scores), ANSWERS)) if name == "answers" else np.empty_like(scores) for name in told}
         weights = self._weighed(y, weights)
         rounds = self._rounds()
         try:

@@ -12,7 +12,7 @@ from pocketkernel.certificate.mixture import RADIUS
 from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Matern32, Polynomial
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._described import with_parameters
-from pocketkernel.learners._learner import Scores
+from pocketkernel.learners._learner import ANSWERS, Scores
 from pocketkernel.learners._parameters import flag
 from pocketkernel.learners._pocket import ROOM, WIDTHS, Pocket
 from pocketkernel.learners._recipe import Recipe
@@ -34,6 +34,9 @@ RING, FERNS, ADDITIVE, LAG = Laplacian(1.0), Polynomial(4), Matern32(1.0), Linea
 
 EVENTS = ("classes exchanged", "confidence lost", "column changed")
 """Kinds of events, as the core numbers them."""
+
+EXPERTS = {"ring": "nearest rows", "lag": "last labels"}
+"""Experts that are no kernels, as people read them."""
 
 
 @with_parameters
@@ -101,29 +104,32 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
     _learner = "pocket_classifier"
     _multiclass = True
 
-    def predict_then_learn_answers(self, X: Any, y: Any) -> tuple[Scores, Scores] | None:
-        """As `predict_then_learn`, and for each row what the scores say, which the learner computes anyway.
+    def predict_then_learn_answers(self, X: Any, y: Any) -> Scores | None:
+        """As `predict_then_learn`; returns what the scores of each row say, which the learner computes anyway.
 
-        For more than two classes. Returns the scores and, for each row, the place of the predicted class in `classes_`,
-        that of the linear part, the probability of the former, and the log loss. Returns None, and learns nothing, if
-        nothing was learned before or there is room for more classes.
+        For more than two classes. Returns, for each row, the place of its label in `classes_`, those of the predicted
+        class and of the linear part's, the probability of the predicted one, and the log loss. Returns None, and learns
+        nothing, if nothing was learned before or a label is new.
 
         Examples
         --------
         >>> import numpy as np
         >>> model = PocketClassifier(random_state=0).partial_fit(np.eye(3), [0, 1, 2])
-        >>> scores, answers = model.predict_then_learn_answers(np.eye(3), np.arange(3))
-        >>> bool(np.all(answers[:, 0] == scores.argmax(axis=1)))
-        True
+        >>> predicted = model.predict(np.eye(3))
+        >>> answers = model.predict_then_learn_answers(np.eye(3), np.arange(3))
+        >>> answers[:, 0].tolist(), bool(predicted[0] == answers[0, 1])
+        ([0.0, 1.0, 2.0], True)
         """
-        if "_core" not in self.__dict__ or not self._coding.whole or self._coding.room < 3:
+        known = "_core" in self.__dict__ and len(self.classes_) > 2 and self._coding.in_order
+        if not known or not self._coding.covers(y):
             return None
         if self.class_weight is None and self._takes_as_it_is(X):
-            scores, answers, labels = self._room_for_scores(len(X)), np.empty((len(X), 4)), self._coding.at_once(y)
-            if labels is not None and self._core.learn_dense(X, labels, None, scores, None, answers) == 0:
-                return scores, answers
+            answers, labels = np.empty((len(X), ANSWERS)), self._coding.at_once(y)
+            if labels is not None and self._core.learn_dense(X, labels, None, None, None, answers) == 0:
+                return answers
         told: list[Scores] = []
-        return self._feed(X, y, None, None, restart=False, answers=told), told[0]
+        self._feed(X, y, None, None, restart=False, answers=told)
+        return told[0]
 
     @property
     def events_(self) -> list[tuple[int, str]]:
@@ -159,7 +165,7 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
         return Bunch(**super().diagnostics_, events=self.events_, event_count=self._fitted().events()[0])
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        names, evidence = list(self.shares_), self._fitted().evidence()
+        names, evidence = [EXPERTS.get(name, name) for name in self.shares_], self._fitted().evidence()
         if not evidence:
             return Guarantee(None, "In this little memory it is only a linear model: there is no mixture to bound.")
         sums = MixtureSums.of(evidence, len(names))

@@ -87,10 +87,10 @@ def gather(blocks: Iterable[Block]) -> Block:
     return replace(parts[0], X=stack([part.X for part in parts]), y=y, ids=ids)
 
 
-def rebatch(pieces: Iterable[Block], size: int) -> Iterator[Block]:
-    """The same rows in blocks of exactly `size` rows; only the last may be shorter."""
+def rebatch(pieces: Iterable[Block], size: int, missing: int = 0) -> Iterator[Block]:
+    """The same rows in blocks of exactly `size` rows; only the last may be shorter, and the first by `missing` rows."""
     held: list[Block] = []
-    rows = 0
+    rows = missing
     for piece in pieces:
         start = 0
         while rows + len(piece) - start >= size:

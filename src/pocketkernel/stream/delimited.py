@@ -174,7 +174,8 @@ class Delimited:
         if columns is not None or not self.lenient:
             return columns is None and not any(map(_is_number, first))
         if wanted:
-            return bool(set(wanted) & set(first))
+            numbered = set(wanted) <= {f"column{n}" for n in range(1, len(first) + 1)}  # without names
+            return bool(set(wanted) & set(first)) or not (numbered or any(map(_is_number, first)))
         page = _Page("t" * min(len(first), HEADER_COLUMNS) + "-" * (len(first) - HEADER_COLUMNS), LINES)
         below = page.read(self.text, self.delimiter, self._after_first)
         if below.fault == "fields" and below.rows == 0 and below.detail == len(first) + 1:

@@ -86,18 +86,19 @@ class Stream:
         return self._files.kept is not None
 
     def blocks(self, start: int = 0) -> Iterator[Block]:
-        """Blocks of `block` rows each; only the last may have fewer.
+        """Blocks of `block` rows each; only the last may have fewer, and the first if it lacks omitted rows.
 
         Parameters
         ----------
         start : int, default=0
             Number of rows to omit at the beginning, not counting skipped ones, to resume after an interruption. They
-            are still read and encoded, so that the remaining rows are the same as without the interruption.
+            are still read and encoded, so that the remaining rows are the same as without the interruption, and so
+            are the blocks from the second on.
         """
         if self._files.kept is None and self._files.looked_at is None:
             self.skipped = Skipped(self.skipped.on_error, self.skipped.advice)
             self.encoding = None if self._at_first is None else self._at_first.copy()
-        return rebatch(_without(self._pieces(self), start), self.block)
+        return rebatch(_without(self._pieces(self), start), self.block, start % self.block)
 
     def arrivals(self, start: int = 0) -> Iterator[Block]:
         """The rows as they come: blocks of any size, so that a slow pipe is not waited for; `start` as in `blocks`."""

@@ -11,10 +11,12 @@ from pocketkernel.evaluate.metrics.tallies import Floats, Integers
 
 @dataclass(frozen=True)
 class Answers:
-    """What the scores of some rows say.
+    """What the scores of some rows say, and what is true.
 
     Attributes
     ----------
+    labels : array
+        Number of each row's class.
     places : array
         Number of the predicted class.
     linear : array or None
@@ -25,17 +27,24 @@ class Answers:
         The scores themselves if there are two classes.
     """
 
+    labels: Integers
     places: Integers
     linear: Integers | None
     losses: Floats | None
     claimed: Floats | None
     margins: Floats | None
 
+    @property
+    def mistakes(self) -> int:
+        """How many rows have another class than the predicted one."""
+        return int(np.count_nonzero(self.places != self.labels))
+
     @staticmethod
     def told(answers: Floats) -> "Answers":
         """Those that a learner of several classes tells: see `PocketClassifier.predict_then_learn_answers`."""
-        places, linear, claimed, losses = answers.T.copy()
-        return Answers(places.astype(np.int64), linear.astype(np.int64), losses, claimed, None)
+        labels, places, linear = answers.T[:3].astype(np.int64)
+        claimed, losses = answers.T[3:].copy()
+        return Answers(labels, places, linear, losses, claimed, None)
 
     @staticmethod
     def joined(parts: Sequence["Answers"]) -> "Answers":

@@ -41,19 +41,27 @@ class LabelBaselines(Tallies):
         return majority, last
 
     def _majority(self, y: Integers) -> Integers:
+        here = np.bincount(y, minlength=len(self.rows))
+        leaders = self._leaders_of_two(y) if len(self.rows) == 2 else self._leaders(y, here)
+        self.rows = self.rows + here
+        self.leader[0] = leaders[-1]
+        return leaders[:-1]
+
+    def _leaders_of_two(self, y: Integers) -> Integers:
+        """The more frequent of two classes, before the first row and after each."""
+        lead = np.cumsum(np.concatenate([np.diff(self.rows), 2 * y - 1]))  # of the second class
+        return np.concatenate([self.leader, 2 * lead[1:] + lead[:-1] > 0])  # without a lead, it is as it was before
+
+    def _leaders(self, y: Integers, here: Integers) -> Integers:
         # Rows by class, and in order within a class: a row's place among them is how often its class has come.
         by_class = np.argsort(y.astype(np.int16) if len(self.rows) < 2**15 else y, kind="stable")
-        here = np.bincount(y, minlength=len(self.rows))
         starts = np.cumsum(here) - here
         counts = np.empty(len(y), np.int64)
         counts[by_class] = np.arange(1, len(y) + 1) + (self.rows - starts)[y[by_class]]
         most = np.maximum.accumulate(np.concatenate([self.rows[self.leader], counts]))
-        took_lead = counts > most[:-1]
-        since = np.maximum.accumulate(np.where(took_lead, np.arange(len(y)), -1))
-        leaders = np.concatenate([self.leader, np.where(since >= 0, y[since], self.leader)])
-        self.rows = self.rows + here
-        self.leader[0] = leaders[-1]
-        return leaders[:-1]
+        took_lead = np.flatnonzero(counts > most[:-1])
+        leaders = np.concatenate([self.leader, y[took_lead]])
+        return np.repeat(leaders, np.diff(took_lead + 1, prepend=0, append=len(y) + 1))
 
     def valid(self) -> bool:
         """Whether counts are counts, and the others classes."""

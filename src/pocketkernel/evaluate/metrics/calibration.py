@@ -43,8 +43,9 @@ class Calibration(Tallies):
         """Count some rows, given each row's true and predicted class, and what `claims_of` says."""
         came_true = y == 1 if self._binary else predicted == y
         bins = np.minimum((claimed * BINS).astype(np.int64), BINS - 1)
-        self.counts += np.bincount(bins, minlength=BINS)
-        self.happened += np.bincount(bins[came_true], minlength=BINS)
+        not_happened, happened = np.bincount(bins + BINS * came_true, minlength=2 * BINS).reshape(2, BINS)
+        self.counts += not_happened + happened
+        self.happened += happened
         self.sums += np.bincount(bins, weights=claimed, minlength=BINS)
         self.loss += losses.sum()
 

@@ -67,19 +67,24 @@ class ClassificationMetrics:
         """Whether `Answers.told` has all that `count` needs."""
         return self.wants_linear and self.calibration is not None and self.ranking is None
 
+    def expect(self, y: Integers) -> None:
+        """Prepare for rows with such labels, of which only a part may come at once: see `Confusion.expect`."""
+        self.confusion.expect(y)
+
     def update(self, y: Integers, scores: Floats, linear: Floats | None = None) -> int:
         """Count some rows, given the number of each row's class and its scores; returns the number of mistakes."""
-        return self.count(y, self.read(y, scores, linear))
+        return self.count(self.read(y, scores, linear))
 
     def read(self, y: Integers, scores: Floats, linear: Floats | None = None) -> Answers:
-        """What the scores of some rows say: all that `count` needs of them."""
+        """What the scores of some rows say: all that `count` needs."""
         places = places_of(scores)
         losses, claimed = (None, None) if self.calibration is None else claims_of(y, scores, places)
         margins = scores if scores.ndim == 1 else None
-        return Answers(places, None if linear is None else places_of(linear), losses, claimed, margins)
+        return Answers(y, places, None if linear is None else places_of(linear), losses, claimed, margins)
 
-    def count(self, y: Integers, answers: Answers) -> int:
+    def count(self, answers: Answers) -> int:
         """Count some rows, given what was read from their scores; returns the number of mistakes."""
+        y = answers.labels
         guesses = [answers.places, *self.baselines.update(y)]
         if answers.linear is not None:
             guesses.append(answers.linear)

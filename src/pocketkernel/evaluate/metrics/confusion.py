@@ -40,25 +40,34 @@ class Confusion(Tallies):
         self.places = np.arange(classes) if classes <= MOST else np.full(classes, _UNDECIDED)
         self.counts = np.zeros((size, size), np.int64)
 
+    def expect(self, y: Integers) -> None:
+        """If there are too many classes, keep those that are most frequent among these rows, unless that is decided."""
+        if self.places[0] == _UNDECIDED:
+            size = len(self.counts)
+            most = np.argsort(-np.bincount(y, minlength=len(self.rows)), kind="stable")[: size - 1]
+            self.places[:] = size - 1
+            self.places[np.sort(most)] = np.arange(size - 1)
+
     def update(self, y: Integers, predicted: Integers) -> None:
         """Count rows, given the number of the true and the predicted class of each."""
         classes, size = len(self.rows), len(self.counts)
-        if self.places[0] == _UNDECIDED:
-            most = np.argsort(-np.bincount(y, minlength=classes), kind="stable")[: size - 1]
-            self.places[:] = size - 1
-            self.places[np.sort(most)] = np.arange(size - 1)
+        self.expect(y)
         before = int(self.rows.sum())
-        here = np.bincount(y, minlength=classes)
+        cells = self.places[y] * size + self.places[predicted]
+        counts = np.bincount(cells, minlength=size * size).reshape(size, size)
+        if classes == size:  # each class has a place of its own
+            here, guessed, hits = counts.sum(axis=1), counts.sum(axis=0), counts.diagonal()
+        else:
+            here, guessed, hits = (np.bincount(of, minlength=classes) for of in (y, predicted, y[y == predicted]))
         new = (self.rows == 0) & (here > 0)
         if new.any():
             at = np.zeros(classes, np.int64)
             at[y[::-1]] = np.arange(len(y), 0, -1)  # of several rows of a class, the last one written is the first
             self.first[new] = before + at[new]
         self.rows += here
-        self.predicted += np.bincount(predicted, minlength=classes)
-        self.hits += np.bincount(y[y == predicted], minlength=classes)
-        cells = self.places[y] * size + self.places[predicted]
-        self.counts += np.bincount(cells, minlength=size * size).reshape(size, size)
+        self.predicted += guessed
+        self.hits += hits
+        self.counts += counts
 
     def add(self, other: "Confusion") -> None:
         """Count the rows of another pass, which come after these."""

@@ -30,8 +30,10 @@ class Ranking(Tallies):
     def update(self, y: Integers, scores: npt.NDArray[np.float64]) -> None:
         """Count rows, given the number of each row's class, 0 or 1, and its score, larger for class 1."""
         with np.errstate(invalid="ignore"):
-            squeezed = np.nan_to_num(scores / (1.0 + np.abs(scores)), nan=0.0)
-        bins = np.clip(((squeezed + 1.0) * (BINS / 2)).astype(np.int64), 0, BINS - 1)
+            squeezed = scores / (1.0 + np.abs(scores))
+        if np.isnan(squeezed.sum()):  # of infinite scores
+            squeezed = np.nan_to_num(squeezed, nan=0.0)
+        bins = np.minimum(((squeezed + 1.0) * (BINS / 2)).astype(np.int64), BINS - 1)
         self.counts += np.bincount(y * BINS + bins, minlength=2 * BINS).reshape(2, BINS)
 
     def valid(self) -> bool:

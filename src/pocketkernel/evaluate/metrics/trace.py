@@ -45,8 +45,10 @@ class Trace(Tallies):
         while self.head[1] + len(rows) > LIMIT:
             self._thin()
             rows = self._next_rows(before, count)
-        sums = [np.cumsum(quantity, dtype=np.float64) for quantity in quantities]
-        self._note(rows, self.totals + np.column_stack([column[rows - before - 1] for column in sums]))
+        # What is counted is added up as integers, which is several times as fast, and as exact.
+        sums = [np.cumsum(one.astype(np.int64) if one.dtype == np.bool_ else one) for one in quantities]
+        points = rows - before - 1
+        self._note(rows, self.totals + np.column_stack([column[points] for column in sums]))
         self.head[0] = before + count
         self.totals = self.totals + [column[-1] for column in sums]
 

@@ -81,7 +81,7 @@ def table(contest: Contest) -> Table:
     flip, end = contest.stream.flip, len(contest.stream.y)
     grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
     grid.add_column("mistakes", style="cyan", no_wrap=True)
-    headings = ("before flip", f"next {AFTER} rows", "later", "all rows", "bytes")
+    headings = (f"{BEFORE:,} before", f"next {AFTER} rows", "later", "all rows", "bytes")
     for heading in headings:
         grid.add_column(heading, justify="right")
     spans = ((flip - BEFORE, flip), (flip, flip + AFTER), (flip + AFTER, end), (0, end))
