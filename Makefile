@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 WHEEL_PYTHON ?= $(firstword $(foreach python,python3.13 python3.12 $(PYTHON), \
                               $(if $(shell $(python) -c 'print(1)' 2>/dev/null),$(python))))
 SOURCES := $(shell find src core bindings -name '*.py' -o -name '*.pyi' -o -name '*.hpp' -o -name '*.cpp' \
-                   -o -name '*.html' -o -name '*.css' -o -name '*.csv') \
+                   -o -name '*.html' -o -name '*.css' -o -name '*.csv' -o -name '*.in') \
            CMakeLists.txt pyproject.toml README.md
 
 .PHONY: run test test-python test-cpp test-everywhere web docs lint wheel bench clean

@@ -143,7 +143,7 @@ def test_a_pipe_that_is_interrupted_goes_on_with_learn(tmp_path, capsys, memory,
         process.send_signal(signal.SIGINT)
         error = process.stderr.read()
         assert process.wait(timeout=120) == 130
-    message = r"Saved after row ([\d,]+) \((all|[\d,]+) rows [^)]+\): go on with `pocketkernel learn stdin.run -`"
+    message = r"Saved after row ([\d,]+) \((all|[\d,]+) rows [^)]+\): continue with `pocketkernel learn stdin.run -`"
     rows, dropped = (text.replace(",", "") for text in re.search(message, error).groups())
     rows, dropped = int(rows), 0 if dropped == "all" else int(dropped)
     assert rows > 0 and rows + dropped == 25_050  # whatever the block

@@ -259,7 +259,7 @@ def test_an_interrupt_before_the_columns_are_judged(tmp_path):
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 130
         error = process.stderr.read().decode()
-        assert "Nothing was learned: columns are judged by the first 10,000 rows of a pipe" in error
+        assert "Nothing was learned: columns are inferred from the first 10,000 rows of a pipe" in error
 
 
 # ---- as a library ---------------------------------------------------------------------------------------------------

@@ -72,8 +72,8 @@ def test_a_missing_label_is_asked_for(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("values", "task", "words"), [
-    (30, "classification", "30 different numbers, taken for classes; if it is a quantity, add --task regression"),
-    (300, "regression", "taken for quantities; if they are classes, add --task classification"),
+    (30, "classification", "30 different numbers, treated as classes; if it is a quantity, add --task regression"),
+    (300, "regression", "treated as quantities; if they are classes, add --task classification"),
 ])  # fmt: skip
 def test_a_number_as_label_is_hinted_at(tmp_path, capsys, values, task, words):
     (tmp_path / "a.csv").write_text("a,b,y\n" + "".join(f"{k % 5},{k % 7},{k % values}\n" for k in range(900)))

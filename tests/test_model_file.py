@@ -441,7 +441,7 @@ def test_edited_by_hand():
     spaced = data[8:end].replace(b'"state":', b'"state": ').ljust(end) + b" " * 8
     spaced = spaced[: len(spaced) // 8 * 8]
     refused(len(spaced).to_bytes(8, "little") + spaced + data[end:], "its header is not written as pocketkernel writes")
-    refused(data[8:end].replace(b'"U8"', b'"I8"').join([data[:8], data[end:]]), "its tensor 'state' is impossible")
+    refused(data[8:end].replace(b'"U8"', b'"I8"').join([data[:8], data[end:]]), "its tensor 'state' is invalid")
 
 
 @every_estimator
@@ -466,15 +466,15 @@ WRONG = {
     "lost field": (lambda m: m.pop("labels"), "missing or unknown field.*labels"),
     "parameter": (lambda m: m["parameters"].update(colour=1), "'colour', not a parameter of MOMDS"),
     "parameters": (lambda m: m.update(parameters=[]), "no parameters"),
-    "nested parameter": (lambda m: m["parameters"].update(step=[1]), "impossible step"),
+    "nested parameter": (lambda m: m["parameters"].update(step=[1]), "invalid step"),
     "kernels parameter": (lambda m: m["parameters"].update(kernels=[["cosine", 1]]), "unknown kernel"),
-    "kernels no list": (lambda m: m["parameters"].update(kernels="gaussian"), "impossible list of kernels"),
+    "kernels no list": (lambda m: m["parameters"].update(kernels="gaussian"), "invalid list of kernels"),
     "recipe": (lambda m: m.update(recipe=None), "no recipe"),
     "recipe field": (lambda m: m["recipe"].update(colour=1), "unknown or missing field, 'colour'"),
     "recipe without": (lambda m: m["recipe"].pop("features"), "unknown or missing field, 'features'"),
-    "recipe type": (lambda m: m["recipe"].update(step=1), "impossible step, 1"),
-    "recipe sign": (lambda m: m["recipe"].update(budget=-1), "impossible budget, -1"),
-    "recipe bool": (lambda m: m["recipe"].update(budget=True), "impossible budget, True"),
+    "recipe type": (lambda m: m["recipe"].update(step=1), "invalid step, 1"),
+    "recipe sign": (lambda m: m["recipe"].update(budget=-1), "invalid budget, -1"),
+    "recipe bool": (lambda m: m["recipe"].update(budget=True), "invalid budget, True"),
     "recipe loss": (lambda m: m["recipe"].update(loss="squared"), "unknown loss"),
     "recipe range": (lambda m: m["recipe"].update(step=-1.0), "cannot be built: step is out of range"),
     "recipe kernels": (lambda m: m["recipe"].update(kernels=[]), "cannot be built: kernels is empty"),
@@ -487,14 +487,14 @@ WRONG = {
     "names": (lambda m: m.update(feature_names=["a"]), "does not name the 3 features"),
     "names of": (lambda m: m.update(feature_names=[1, 2, 3]), "does not name the 3 features"),
     "width": (lambda m: m.update(n_features=4), "does not name the 3 features"),
-    "labels": (lambda m: m.update(labels=[1, 2]), "impossible labels"),
-    "label order": (lambda m: m["labels"].update(values=[1, -1]), "impossible labels"),
-    "label types": (lambda m: m["labels"].update(values=[-1, "a"]), "impossible labels"),
-    "label dtype": (lambda m: m["labels"].update(dtype="|V8"), "impossible labels"),
-    "label range": (lambda m: m["labels"].update(dtype="|i1", values=[0, 300]), "impossible labels"),
-    "label size": (lambda m: m["labels"].update(dtype="<U99999999", values=["a", "b"]), "impossible labels"),
+    "labels": (lambda m: m.update(labels=[1, 2]), "invalid labels"),
+    "label order": (lambda m: m["labels"].update(values=[1, -1]), "invalid labels"),
+    "label types": (lambda m: m["labels"].update(values=[-1, "a"]), "invalid labels"),
+    "label dtype": (lambda m: m["labels"].update(dtype="|V8"), "invalid labels"),
+    "label range": (lambda m: m["labels"].update(dtype="|i1", values=[0, 300]), "invalid labels"),
+    "label size": (lambda m: m["labels"].update(dtype="<U99999999", values=["a", "b"]), "invalid labels"),
     "three labels": (lambda m: m["labels"].update(values=[1, 2, 3]), "3 labels, but a recipe for 2"),
-    "extra": (lambda m: m.update(extra=[]), "impossible extra"),
+    "extra": (lambda m: m.update(extra=[]), "invalid extra"),
     "wrapped": (lambda m: m.update(extra={"river": {}}), "a model of pocketkernel.river: use pocketkernel.load"),
 }  # fmt: skip
 

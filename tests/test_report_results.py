@@ -55,9 +55,9 @@ def page(tmp_path):
 @pytest.mark.parametrize(
     ("classes", "headings"),
     [
-        (2, ["Results", "Mistakes", "Classes", "Probabilities", "What the model leans on", "Kernel weights", "Buffer"]),
-        (5, ["Results", "Mistakes", "Classes", "Probabilities", "What the model leans on", "Kernel weights", "Buffer"]),
-        (0, ["Results", "Errors", "What the model leans on", "Kernel weights", "Buffer"]),
+        (2, ["Results", "Mistakes", "Classes", "Probabilities", "Influence of columns", "Kernel weights", "Buffer"]),
+        (5, ["Results", "Mistakes", "Classes", "Probabilities", "Influence of columns", "Kernel weights", "Buffer"]),
+        (0, ["Results", "Errors", "Influence of columns", "Kernel weights", "Buffer"]),
     ],
 )
 def test_a_page_has_all_its_parts(page, classes, headings):

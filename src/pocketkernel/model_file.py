@@ -138,7 +138,7 @@ def _sha256(metadata: dict[str, str], shapes: Shapes, pieces: Iterable[bytes]) -
 # ---- reading --------------------------------------------------------------------------------------------------------
 
 Accept = Callable[[dict[str, Any], int], None]
-"""Checks a model and the size of its state before the state is read; raises ModelFileError if they are impossible."""
+"""Checks a model and the size of its state before the state is read; raises ModelFileError if they are invalid."""
 
 
 def decode(data: bytes, accept: Accept) -> Contents:
@@ -161,7 +161,7 @@ def _read(file: BinaryIO, size: int, accept: Accept) -> Contents:
         if ours and length <= LARGEST_HEADER:
             raise ModelFileError(f"the model file is truncated: its header needs {length} bytes, it has {size}.")
         if ours and begin:
-            raise ModelFileError("the model file is damaged: the length of its header is impossible.")
+            raise ModelFileError("the model file is damaged: the length of its header is invalid.")
         raise ModelFileError("this is not a pocketkernel model file.")
     header = file.read(length)
     if not header.startswith(_BEGIN):
@@ -176,7 +176,7 @@ def _read(file: BinaryIO, size: int, accept: Accept) -> Contents:
         raise ModelFileError(f"the model file is {kind}: it should have {whole} bytes, but has {size}.")
     if whole - end - state_size > SMALL_STATE:
         raise ModelFileError("the model file is damaged: its tensors are too large.")
-    if state_size > SMALL_STATE:  # else the checksum is tested first: it distinguishes damage from impossible contents
+    if state_size > SMALL_STATE:  # else the checksum is tested first: it distinguishes damage from invalid contents
         accept(_section(metadata, "model"), state_size)
     pieces = {name: file.read(nbytes) for name, nbytes in sizes.items()}
     sha256 = metadata.pop("sha256")
@@ -257,7 +257,7 @@ def _shape(name: str, tensor: Any) -> tuple[str, list[int]]:
     dtype, shape = (tensor.get("dtype"), tensor.get("shape")) if isinstance(tensor, dict) else (None, None)
     if isinstance(dtype, str) and dtype in dtypes and _is_shape(shape, ranks):
         return dtype, shape
-    raise ModelFileError(f"the model file is damaged: its tensor {reprlib.repr(name)} is impossible.")
+    raise ModelFileError(f"the model file is damaged: its tensor {reprlib.repr(name)} is invalid.")
 
 
 def _is_shape(shape: Any, ranks: tuple[int, ...]) -> TypeGuard[list[int]]:

@@ -1,12 +1,11 @@
 """Certificates: the counters of a learner, and what they prove: its rate of mistakes, and a bound on its regret."""
 
 import html
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pocketkernel._text import aligned, html_table
-from pocketkernel.certificate.bound import Bound, Condition, ConditionError
+from pocketkernel.certificate.bound import Bound, Condition
 from pocketkernel.certificate.dual import DualBound
 from pocketkernel.certificate.mistakes import MistakeRate, meaning, mistake_rate, recent_mistake_rate
 
@@ -250,11 +249,3 @@ def _interval(rate: MistakeRate) -> str:
 
 def _point(dual: DualBound, norm: float) -> dict[str, float]:
     return {"norm": norm, "least_loss": dual.least_loss(norm), "in_any_case": dual.anyway(norm)}
-
-
-def guarantee_of(bound: Callable[[], Bound], conditions: tuple[Condition, ...], **told: Any) -> Guarantee:
-    """The guarantee with a bound, or without one if a condition that it needs fails."""
-    try:
-        return Guarantee(bound=bound(), conditions=conditions, **told)
-    except ConditionError as error:
-        return Guarantee(conditions=(*error.conditions, *conditions), **told)

@@ -20,14 +20,14 @@ def device(
     target: Name = "cortex-m4",
     measure: bool = True,
 ) -> None:
-    """Write a C++ project that has the model and goes on learning, on a chip or on this computer.
+    """Write a C++ project that contains the model and keeps learning, on a chip or on this computer.
 
     Parameters
     ----------
     model
         Folder of a run, or a model file.
     out_
-        Folder to make; it must not exist, or be empty.
+        Folder to create; it must not exist, or be empty.
     target
         Processor that `make` compiles for by default, or a library for the Arduino IDE.
     measure

@@ -1,7 +1,7 @@
 """`pocketkernel fleet`: one model for each key."""
 
-import csv
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, Literal
@@ -11,25 +11,23 @@ from cyclopts import App, Group, Parameter
 from rich.live import Live
 from rich.table import Table as Grid
 
-from pocketkernel._scores import labels_of
 from pocketkernel._text import plain
 from pocketkernel.cli.errors import describe
-from pocketkernel.cli.options import File, Learning, Reading, at_least, source_of
-from pocketkernel.cli.predict import harmless
+from pocketkernel.cli.options import RESULTS, File, Learning, Reading, at_least, source_of
+from pocketkernel.cli.predict import Answers, answers, harmless, tell_skipped, titles_of, write_csv
 from pocketkernel.cli.schema import show_schema
 from pocketkernel.cli.show import err, print_json
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.evaluate.job import takes_missing
-from pocketkernel.evaluate.run import plain_label
 from pocketkernel.evaluate.task import CLASSIFICATION
 from pocketkernel.fleet import Fleet
 from pocketkernel.fleet.feed import Counts, Feed, pipeline_in
 from pocketkernel.report.fleet import ERROR, FEW_ROWS, MISTAKES, histogram, write_fleet_report
 from pocketkernel.report.page import Step
 from pocketkernel.report.tables import Column, Table
+from pocketkernel.stream import Stream
 
 REPORT = "report.html"
-RESULTS = Group("Results", sort_key=4)
 FLEET = Group("Fleet", sort_key=1)
 
 fleet = App(name="fleet", help="One model for each key: learn keyed events, predict, inspect.")
@@ -65,7 +63,7 @@ def run(
     base
         "shared": new keys begin with a copy of a model that learns the rows of all keys.
     max_keys
-        Most keys in memory; those used least recently are kept in the folder.
+        Maximum number of keys in memory; those used least recently are moved to the folder.
     learner
         What each model is; see `pocketkernel run`.
     task
@@ -108,7 +106,7 @@ def run(
                 live.update(_panel(feed.fleet, counts, feed.task, speed))
         results = figures(feed.fleet, feed.counts, feed.task)
         if report:
-            _write_report(out / REPORT, feed.fleet, feed.counts, out, feed.task)
+            _write_report(feed.fleet, feed.counts, out, feed.task, results["slowest"])
     finally:
         feed.close()
     skipped = feed.stream.skipped
@@ -153,33 +151,19 @@ def predict(
         Put ' before keys and labels that a spreadsheet would treat as a formula; see `pocketkernel predict`.
     """
     pipeline = pipeline_in(folder)
-
-    def shown(text: Any) -> str:
-        text = harmless(str(text)) if escape_formulas else str(text)
-        return plain(text) if sys.stdout.isatty() else text
-
     with Fleet.load(folder) as loaded:
-        classes = getattr(loaded.blank(), "classes_", None)
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        several = classes is not None and len(classes) > 2
-        titles = (
-            [shown(f"score of {plain_label(one)}") for one in classes] if several and classes is not None else ["score"]
-        )
-        writer.writerow(["key", "label", *titles] if classes is not None else ["key", "value"])
+        model = loaded.blank()
         stream = pipeline.open(source_of(files), block=block, on_error=on_error)
-        for part in stream.blocks():
-            if part.ids is None:
-                raise ValueError(f"{part.file} has no column with keys.")
-            if classes is None:
-                writer.writerows(zip(map(shown, part.ids), loaded.predict(part.ids, part.X).tolist(), strict=True))
-                continue
-            scores = loaded.decision_function(part.ids, part.X)
-            keys, labels = map(shown, part.ids), [shown(plain_label(label)) for label in labels_of(scores, classes)]
-            numbers = scores.tolist() if several else [[score] for score in scores.tolist()]
-            writer.writerows([one, label, *some] for one, label, some in zip(keys, labels, numbers, strict=True))
-    if stream.skipped.count:
-        err().print(f"Rows that could not be read, and have no answer: {stream.skipped.count:,}", markup=False)
-        err().print(describe(stream.skipped.reports[0]), markup=False)
+        blocks = _answers(loaded, stream, getattr(model, "classes_", None))
+        write_csv(sys.stdout, ["key"], titles_of(model), blocks, harmless if escape_formulas else str)
+    tell_skipped(stream)
+
+
+def _answers(loaded: Fleet, stream: Stream, classes: Any) -> Iterator[Answers]:
+    for part in stream.blocks():
+        if part.ids is None:
+            raise ValueError(f"{part.file} has no column with keys.")
+        yield part.ids, *answers(loaded, part.ids, part.X, classes=classes)
 
 
 @fleet.command
@@ -298,18 +282,13 @@ def _show(results: dict[str, Any]) -> None:
             console.print(f"  {figure}  {one['rows']:>8,} rows  {one['key']}", markup=False)
 
 
-def _write_report(path: Path, loaded: Fleet, counts: Counts, folder: Path, task: str | None) -> None:
+def _write_report(loaded: Fleet, counts: Counts, folder: Path, task: str | None, slowest: list[dict[str, Any]]) -> None:
     _, rows, wrong = of_keys(loaded, task)
-    slowest = figures(loaded, counts, task)["slowest"]
-    if task == CLASSIFICATION:
-        measure, digits = MISTAKES, 1
-        table = [[one["key"], one["rows"], 100 * one["mistake_rate"]] for one in slowest]
-    else:
-        measure, digits = ERROR, 4
-        table = [[one["key"], one["rows"], one["rmse"]] for one in slowest]
-    name = "rates of mistakes" if measure is MISTAKES else "errors"
+    is_rate = task == CLASSIFICATION
+    measure, name, digits = (MISTAKES, "rates of mistakes", 1) if is_rate else (ERROR, "errors", 4)
+    table = [[one["key"], one["rows"], 100 * one["mistake_rate"] if is_rate else one["rmse"]] for one in slowest]
     write_fleet_report(
-        path,
+        folder / REPORT,
         title=f"Fleet {folder.name}",
         measure=measure,
         rows=rows,

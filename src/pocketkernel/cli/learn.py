@@ -1,31 +1,26 @@
-"""`pocketkernel learn`: go on with further files."""
+"""`pocketkernel learn`: continue a run with further files."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from pocketkernel.cli.options import File, at_least, command_line, file_name, source_of
+from pocketkernel.cli.options import File, Outputs, at_least, command_line, defaults, file_name, source_of
 from pocketkernel.cli.run import BLOCK, carry_out
 from pocketkernel.evaluate.continued import Continued
-
-WINDOW = 10_000
 
 
 def learn(
     model: Path,
     *files: File,
     delayed: Annotated[str | None, Parameter(converter=file_name)] = None,
-    window: Annotated[int, Parameter(validator=at_least(1))] = WINDOW,
+    window: Annotated[int, Parameter(validator=at_least(1))] = 10_000,
     on_error: Literal["raise", "skip"] | None = None,
     block: Annotated[int, Parameter(validator=at_least(1))] = BLOCK,
-    checkpoint: Annotated[int | None, Parameter(validator=at_least(1))] = None,
     force: Annotated[bool, Parameter(negative=())] = False,
-    record_format: Literal["parquet", "csv"] | None = None,
-    report: bool = True,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    outputs: Outputs = Outputs(),  # noqa: B008  (frozen)
 ) -> None:
-    """Go on with further files or a pipe, as if they had been part of the run; its folder is updated.
+    """Continue a run with further files or a pipe, as if they had been part of it; its folder is updated.
 
     Rows are read, encoded and scaled as in the run, and each is scored before its label is used.
 
@@ -44,17 +39,8 @@ def learn(
         Lines that cannot be read: stop with an error, or skip and count them. By default as in the run.
     block
         Number of rows that are learned at once.
-    checkpoint
-        Save the complete state each time this number of rows has been learned, so that even a killed run can be resumed
-        by the same command. Ctrl-C saves it anyway.
     force
-        Learn files again that have been learned already, and discard the checkpoint of other files.
-    record_format
-        Format of the curve. By default Parquet if pyarrow is installed, otherwise CSV.
-    report
-        Write report.html.
-    json
-        Print the results as one JSON document.
+        Learn files again that have already been learned, and discard the checkpoint of other files.
     """
     job = Continued(
         source_of(files),
@@ -66,8 +52,5 @@ def learn(
         again=force,
     )
     chosen = {"delayed": delayed, "window": window, "on_error": on_error, "block": block}
-    usual = {"delayed": None, "window": WINDOW, "on_error": None, "block": BLOCK}
-    command = command_line(["pocketkernel", "learn", str(model), *files], chosen, usual)
-    carry_out(
-        job, model, command, checkpoint=checkpoint, force=force, record_format=record_format, report=report, json=json
-    )
+    command = command_line(["pocketkernel", "learn", str(model), *files], chosen, defaults(learn))
+    carry_out(job, model, command, outputs, force=force)

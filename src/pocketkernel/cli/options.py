@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from inspect import signature
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token
@@ -16,6 +17,7 @@ from pocketkernel.stream.files import STDIN, find
 
 READING = Group("Reading", sort_key=3)
 LEARNING = Group("Learner", sort_key=2)
+RESULTS = Group("Results", sort_key=4)
 
 INPUT = "\0standard input"
 """Replaces - until a verb receives it."""
@@ -65,7 +67,7 @@ class Reading:
     categorical
         Categorical columns. With --strict, "auto" means all columns that are not numeric.
     numeric
-        Columns that are numbers, whatever they look like.
+        Columns to read as numbers.
     date
         Columns that are dates, as NAME or NAME=FORMAT, such as born=%d/%m/%Y.
     id
@@ -74,8 +76,8 @@ class Reading:
         Column names of a table without a header, or the keys to read from JSON lines (by default those of most of the
         first lines).
     max_categories
-        Most categories per column that are one-hot encoded, by default 32; at most 65,536. With --strict, each column
-        has this number.
+        Maximum number of categories per column that are one-hot encoded, by default 32; at most 65,536. With --strict,
+        each column has this number.
     hash_width
         Number of columns that further categories share by hashing, at most 65,536; with 0 they share the columns of the
         first categories. By default 16 if there are more categories than --max-categories.
@@ -198,6 +200,30 @@ class Learning:
         return given
 
 
+@Parameter(name="*", group=RESULTS)
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """What a run writes and prints.
+
+    Parameters
+    ----------
+    checkpoint
+        Save the complete state each time this number of rows has been learned, so that even a killed run can be resumed
+        by the same command. Ctrl-C saves it anyway.
+    record_format
+        Format of the curve. By default Parquet if pyarrow is installed, otherwise CSV.
+    report
+        Write report.html, a page about the run.
+    json
+        Print the results as one JSON document.
+    """
+
+    checkpoint: Count = None
+    record_format: Literal["parquet", "csv"] | None = None
+    report: bool = True
+    json: Annotated[bool, Parameter(negative=())] = False
+
+
 HARMLESS = frozenset(
     {field.name for class_ in (Reading, Learning) for field in fields(class_)}
     | {"learner", "task", "learners", "peers", "peer_rows", "scale", "permute", "permutations", "rows", "block"}
@@ -231,6 +257,11 @@ def literal(text: str) -> Any:
         return json.loads(text.lower() if text.lower() in ("true", "false") else text)
     except ValueError:
         return text
+
+
+def defaults(verb: Callable[..., Any]) -> dict[str, Any]:
+    """Defaults of the options of a verb."""
+    return {name: option.default for name, option in signature(verb).parameters.items()}
 
 
 def command_line(words: Sequence[str], chosen: Mapping[str, Any], usual: Mapping[str, Any]) -> str:

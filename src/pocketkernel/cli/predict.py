@@ -83,7 +83,7 @@ def predict(
     learner, pipeline, file = load_with_pipeline(model)
     if pipeline is None:
         raise ModelFileError(f"{file} does not contain how to read rows: use a model that `pocketkernel run` wrote.")
-    titles = _titles(learner, proba, interval)
+    titles = titles_of(learner, proba, interval)
     stream = pipeline.open(
         source_of(files), block=block, format=format, delimiter=delimiter, header=header, id=id, on_error=on_error
     )
@@ -93,7 +93,12 @@ def predict(
         if json:
             _write_json(target, ids, titles, blocks)
         else:
-            _write_csv(target, ids, titles, blocks, harmless if escape_formulas else str)
+            write_csv(target, ids, titles, blocks, harmless if escape_formulas else str)
+    tell_skipped(stream)
+
+
+def tell_skipped(stream: Stream) -> None:
+    """Say how many rows have no answer, and why the first of them has none."""
     if stream.skipped.count:
         err().print(f"Rows that could not be read, and have no answer: {stream.skipped.count:,}", markup=False)
         err().print(describe(stream.skipped.reports[0]), markup=False)
@@ -103,14 +108,15 @@ def _blocks(
     learner: Any, pipeline: Pipeline, stream: Stream, *, target: TextIO, proba: bool, interval: float | None
 ) -> Iterator[Answers]:
     """Answers for all rows. Those of a pipe are flushed before the next rows are awaited."""
+    classes = getattr(learner, "classes_", None)
     for block in pipeline.blocks(stream):
-        labels, numbers = _answers(learner, block.X, proba, interval)
+        labels, numbers = answers(learner, block.X, classes=classes, proba=proba, interval=interval)
         yield block.ids, labels, numbers
         if stream.live:
             target.flush()
 
 
-def _titles(learner: Any, proba: bool, interval: float | None) -> list[str]:
+def titles_of(learner: Any, proba: bool = False, interval: float | None = None) -> list[str]:
     """Titles of the columns."""
     if not hasattr(learner, "classes_"):
         if proba:
@@ -126,21 +132,27 @@ def _titles(learner: Any, proba: bool, interval: float | None) -> list[str]:
     return ["label", *(["score"] if len(classes) == 2 else [f"score of {name}" for name in classes])]
 
 
-def _answers(learner: Any, X: Any, proba: bool, interval: float | None) -> tuple[list[str], list[list[float]]]:
-    """Labels and scores (or probabilities) of some rows; or values, and the bounds of intervals."""
-    if not hasattr(learner, "classes_"):
-        values = learner.predict(X)
-        bounds = np.empty((len(values), 0)) if interval is None else learner.predict_interval(X, interval)
+def answers(
+    model: Any, *rows: Any, classes: Any, proba: bool = False, interval: float | None = None
+) -> tuple[list[str], list[list[float]]]:
+    """Labels and scores (or probabilities) of some rows; or values, and the bounds of intervals.
+
+    `rows` is what the methods of the model take, such as a matrix; of a fleet, keys and a matrix.
+    """
+    if classes is None:
+        values = model.predict(*rows)
+        bounds = np.empty((len(values), 0)) if interval is None else model.predict_interval(*rows, interval)
         return list(map(repr, values.tolist())), bounds.tolist()
-    scores = learner.decision_function(X)
-    labels = [plain_label(label) for label in labels_of(scores, learner.classes_).tolist()]
-    numbers = learner.predict_proba(X) if proba else scores
+    scores = model.decision_function(*rows)
+    labels = [plain_label(label) for label in labels_of(scores, classes).tolist()]
+    numbers = model.predict_proba(*rows) if proba else scores
     return labels, np.reshape(numbers, (len(labels), -1)).tolist()
 
 
-def _write_csv(
+def write_csv(
     target: TextIO, ids: list[str], titles: list[str], blocks: Iterator[Answers], written: Callable[[str], str]
 ) -> None:
+    """A line for each row: its id if there is one, its label or value, and numbers."""
     writer = csv.writer(target, lineterminator="\n")
     shown = plain if target.isatty() else str
     writer.writerow([shown(written(title)) for title in ids + titles])

@@ -10,7 +10,19 @@ from cyclopts import Group, Parameter
 
 from pocketkernel.cli.errors import faults
 from pocketkernel.cli.measures import details
-from pocketkernel.cli.options import File, Learning, Reading, Scale, Seed, at_least, command_line, source_of
+from pocketkernel.cli.options import (
+    RESULTS,
+    File,
+    Learning,
+    Outputs,
+    Reading,
+    Scale,
+    Seed,
+    at_least,
+    command_line,
+    defaults,
+    source_of,
+)
 from pocketkernel.cli.schema import show_schema
 from pocketkernel.cli.show import err, print_json, prose
 from pocketkernel.cli.show import out as out_console
@@ -29,7 +41,6 @@ from pocketkernel.stream.table import INFERRED
 
 REPORT = "report.html"
 BLOCK = 4096
-RESULTS = Group("Results", sort_key=4)
 STREAM = Group("Stream", sort_key=1)
 
 
@@ -44,11 +55,8 @@ def run(
     block: Annotated[int, Parameter(group=STREAM, validator=at_least(1))] = BLOCK,
     reading: Reading = Reading(),  # noqa: B008
     out: Annotated[Path | None, Parameter(group=RESULTS)] = None,
-    checkpoint: Annotated[int | None, Parameter(group=RESULTS, validator=at_least(1))] = None,
     force: Annotated[bool, Parameter(group=RESULTS, negative=())] = False,
-    record_format: Annotated[Literal["parquet", "csv"] | None, Parameter(group=RESULTS)] = None,
-    report: Annotated[bool, Parameter(group=RESULTS)] = True,
-    json: Annotated[bool, Parameter(group=RESULTS, negative=())] = False,
+    outputs: Outputs = Outputs(),  # noqa: B008
 ) -> None:
     """Learn a file or a pipe row by row; each row is scored before its label is used.
 
@@ -74,17 +82,8 @@ def run(
         Number of rows that are learned at once.
     out
         Folder for the results. By default it is named after the first file, such as a9a.run.
-    checkpoint
-        Save the complete state each time this number of rows has been learned, so that even a killed run can be resumed
-        by the same command. Ctrl-C saves it anyway.
     force
         Discard the results of another run in the folder.
-    record_format
-        Format of the curve. By default Parquet if pyarrow is installed, otherwise CSV.
-    report
-        Write report.html, a page about the run.
-    json
-        Print the results as one JSON document.
     """
     job = Job(
         source_of(files),
@@ -101,23 +100,11 @@ def run(
     command = command_of(
         files, learner, learning, reading, task=task, scale=scale, permute=permute, rows=rows, block=block
     )
-    carry_out(
-        job, folder, command, checkpoint=checkpoint, force=force, record_format=record_format, report=report, json=json
-    )
+    carry_out(job, folder, command, outputs, force=force)
 
 
-def carry_out(
-    job: Job,
-    folder: Path,
-    command: str,
-    *,
-    checkpoint: int | None,
-    force: bool,
-    record_format: str | None,
-    report: bool,
-    json: bool,
-) -> None:
-    """Do a run, show it, and write its results; after Ctrl-C, say how to go on."""
+def carry_out(job: Job, folder: Path, command: str, outputs: Outputs, *, force: bool) -> None:
+    """Do a run, show it, and write its results; after Ctrl-C, say how to resume."""
     console = err()
     began = perf_counter()
     with Watch(console, job.name) as watch, Interrupt(lambda: prose(console, _STOPPING)) as interrupt:
@@ -125,7 +112,7 @@ def carry_out(
 
         def begun(run: Run) -> None:
             started.append(run)
-            if run.progress is None and run.stream.inferred is not None and not json:
+            if run.progress is None and run.stream.inferred is not None and not outputs.json:
                 show_schema(console, run.stream, run.task)
             watch.begun(run)
             interrupt.arm()  # not before: rows of a pipe may be awaited until here
@@ -134,13 +121,13 @@ def carry_out(
             done = run_job(
                 job,
                 folder,
-                checkpoint=checkpoint,
+                checkpoint=outputs.checkpoint,
                 force=force,
-                record_format=record_format or ("parquet" if find_spec("pyarrow") else "csv"),
+                record_format=outputs.record_format or ("parquet" if find_spec("pyarrow") else "csv"),
                 command=command,
                 begun=begun,
                 step=watch.step,
-                finished=(lambda run: _write_report(run, folder, job.name)) if report else None,
+                finished=(lambda run: _write_report(run, folder, job.name)) if outputs.report else None,
                 stop=interrupt.pressed,
             )
         except KeyboardInterrupt:
@@ -149,32 +136,32 @@ def carry_out(
             raise
         speed = watch.speed(done)
     names = [MODEL, PROGRESS, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
-    names += [REPORT] if report else []
-    if json:
+    names += [REPORT] if outputs.report else []
+    if outputs.json:
         seconds = {"seconds": done.progress.seconds if done.progress else 0.0, "wall_seconds": perf_counter() - began}
         print_json(results(done) | seconds | {"rows_per_second": speed, "folder": str(folder), "files": names})
     else:
         _show(done, job.name, speed, f"{folder}: {', '.join(names)}")
     if done.interrupted:
-        prose(console, _how_to_go_on(job, folder, done))
+        prose(console, _how_to_resume(job, folder, done))
         raise KeyboardInterrupt
 
 
 _STOPPING = "Interrupted: stops within about a second and saves. Ctrl-C again: end at once, without saving."
 _NOTHING_YET = (
-    f"Nothing was learned: columns are judged by the first {INFERRED:,} rows of a pipe, or all if it ends before. "
-    "With --strict nothing is judged."
+    f"Nothing was learned: columns are inferred from the first {INFERRED:,} rows of a pipe, or from all rows if there "
+    "are fewer. With --strict nothing is inferred."
 )
 
 
-def _how_to_go_on(job: Job, folder: Path, done: Run) -> str:
+def _how_to_resume(job: Job, folder: Path, done: Run) -> str:
     rows = done.progress.rows if done.progress else 0
     if job.repeatable():
-        return f"Saved after row {rows:,}: repeat the command to go on from there."
-    learned = "all rows that were read are learned"
+        return f"Saved after row {rows:,}: repeat the command to resume."
+    learned = "all rows that were read have been learned"
     if done.dropped:
-        learned = f"{done.dropped:,} rows that were read after it are not learned"
-    return f"Saved after row {rows:,} ({learned}): go on with `pocketkernel learn {shlex.quote(str(folder))} -`."
+        learned = f"{done.dropped:,} rows that were read after it have not been learned"
+    return f"Saved after row {rows:,} ({learned}): continue with `pocketkernel learn {shlex.quote(str(folder))} -`."
 
 
 def default_folder(files: tuple[str, ...]) -> str:
@@ -196,15 +183,7 @@ def default_folder(files: tuple[str, ...]) -> str:
 def command_of(files: tuple[str, ...], learner: str, learning: Learning, reading: Reading, **options: Any) -> str:
     """A command line that repeats the run."""
     chosen = {**vars(learning), **options, **vars(reading)}
-    usual = {
-        **vars(Learning()),
-        "task": None,
-        "scale": "none",
-        "permute": None,
-        "rows": None,
-        "block": BLOCK,
-        **vars(Reading()),
-    }
+    usual = {**vars(Learning()), **defaults(run), **vars(Reading())}
     return command_line(["pocketkernel", "run", *files, "--learner", learner], chosen, usual)
 
 
@@ -225,7 +204,7 @@ def _next_steps(folder: Path, record: Record) -> list[Step]:
     if record.results.get("warnings"):
         again = f"{record.settings['command']} --permute=0 --out {model}-shuffled"
         return [Step("Run again with the rows in random order:", again), predict]
-    return [predict, Step("Go on with the next file:", f"pocketkernel learn {model} NEXT-FILE")]
+    return [predict, Step("Continue with the next file:", f"pocketkernel learn {model} NEXT-FILE")]
 
 
 def _show(done: Run, name: str, speed: float, files: str) -> None:

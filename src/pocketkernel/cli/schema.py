@@ -58,4 +58,4 @@ def _hints(stream: Stream, task: str | None) -> list[str]:
     name, other = plain(str(encoding.label), kept=""), REGRESSION if task == CLASSIFICATION else CLASSIFICATION
     what = "classes" if task == CLASSIFICATION else "quantities"
     instead = "if it is a quantity" if task == CLASSIFICATION else "if they are classes"
-    return [f"Hint: {name!r} has {values:,} different numbers, taken for {what}; {instead}, add --task {other}."]
+    return [f"Hint: {name!r} has {values:,} different numbers, treated as {what}; {instead}, add --task {other}."]

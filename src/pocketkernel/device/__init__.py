@@ -1,4 +1,4 @@
-"""A trained model as a C++ project for a chip, which goes on learning there, and back again.
+"""A trained model as a C++ project for a chip, where it keeps learning, and back again.
 
 Examples
 --------

@@ -40,15 +40,19 @@ TARGETS = {
 }
 """What a project can be made for. All but arduino make the same files, and differ in what `make` builds by default."""
 
-SOURCES = ("pk_model.h", "pk_model.hpp", "pk_model.cpp", "pk_scaler.hpp", "pk_soft_double.hpp")
+SOURCES = (
+    "pk_model.h", "pk_model.hpp", "pk_model.cpp", "pk_scaler.hpp", "pk_soft_double.hpp", "pk_sizes.h.in",
+    "pk_config.hpp.in", "pk_state.hpp.in",
+)  # fmt: skip
 PROGRAM = (
     "main.cpp", "Makefile", "CMakeLists.txt", "board/board.h", "board/board_host.cpp", "board/board_semihosting.cpp",
     "board/mps2.ld", "board/arm-none-eabi.cmake",
 )  # fmt: skip
+ARDUINO = ("library.properties", "examples/Learn/Learn.ino", "src/PocketModel.h")
 
 
 def export(model: Any, path: str | os.PathLike[str], target: str = "cortex-m4", *, measure: bool = True) -> Path:
-    """Write a folder with a C++ project that has this model and goes on learning, on a chip or on this computer.
+    """Write a folder with a C++ project that contains this model and keeps learning, on a chip or on this computer.
 
     Parameters
     ----------
@@ -56,7 +60,7 @@ def export(model: Any, path: str | os.PathLike[str], target: str = "cortex-m4", 
         A learner of pocketkernel that has learned something. Of a run that scales its rows (`--scale`), the scaling is
         exported too. Other steps before the learner are refused.
     path : path
-        The folder to make. It must not exist, or be empty; if anything fails it stays so.
+        The folder to create. It must not exist, or be empty; if anything fails it stays so.
     target : str, default="cortex-m4"
         One of `TARGETS`: what `make` builds by default; "arduino" makes a library for the Arduino IDE instead.
     measure : bool, default=True
@@ -101,25 +105,22 @@ def _write(known: Exported, folder: Path, target: str, measure: bool) -> None:
     template = Path(str(files("pocketkernel.device") / "template"))
     arduino = TARGETS[target].arduino
     sources = folder / "src" if arduino else folder
-    texts = {sources / name: (template / name).read_text() for name in SOURCES}
-    texts |= {
-        sources / "pk_sizes.h": _sizes(known),
-        sources / "pk_config.hpp": _config(known),
-        sources / "pk_state.hpp": _state(known),
-    }
-    if arduino:
-        for name in ("library.properties", "examples/Learn/Learn.ino", "src/PocketModel.h"):
-            texts[folder / name] = (template / "arduino" / name).read_text()
-    else:
-        for name in PROGRAM:
-            texts[folder / name] = (template / name).read_text().replace("@TARGET@", target)
+    values = {"TARGET": target, "VERSION": LIBRARY_VERSION} | _constants(known)
+    texts = {sources / name.removesuffix(".in"): template / name for name in SOURCES}
+    texts |= {folder / name: template / "arduino" / name for name in ARDUINO} if arduino else {}
+    texts |= {} if arduino else {folder / name: template / name for name in PROGRAM}
     for place, text in texts.items():
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text.replace("@VERSION@", LIBRARY_VERSION), encoding="utf-8")
+        place.write_text(_filled(text.read_text(), values), encoding="utf-8")
     _copy_headers(known, sources if arduino else folder / "include")
     figures = measured(folder, target) if measure and not arduino else None
     readme = (template / ("arduino" if arduino else "") / "README.md").read_text()
-    (folder / "README.md").write_text(_filled(readme, known, target, figures), encoding="utf-8")
+    (folder / "README.md").write_text(_filled(readme, values | _description(known, figures)), encoding="utf-8")
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    """A template with its @NAMES@ replaced."""
+    return re.sub("@([A-Z_]+)@", lambda found: values.get(found[1], found[0]), text)
 
 
 # ---- headers --------------------------------------------------------------------------------------------------------
@@ -153,126 +154,62 @@ def _text(value: str) -> str:
     return f'"{plain}"'
 
 
-def _sizes(known: Exported) -> str:
-    recipe = known.recipe
-    labels = known.labels
-    lines = [
-        f"/* The sizes of this model. Made by pocketkernel {LIBRARY_VERSION}. */",
-        "#ifndef PK_SIZES_H",
-        "#define PK_SIZES_H",
-        "",
-        f"typedef {'double' if recipe.doubles else 'float'} pk_value; /* of a row */",
-        f"#define PK_REGRESSION {int(labels is None)}",
-        f"#define PK_FEATURES {recipe.features}",
-        f"#define PK_CLASSES {recipe.classes}",
-        f"#define PK_OUTPUTS {known.outputs}",
-        f"#define PK_BLOCK_BYTES {recipe.size()[0]}",
-        f"#define PK_STATE_BYTES {len(known.state)}",
-        "",
-        "#endif",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _config(known: Exported) -> str:
-    recipe = known.recipe
-    kernels = ",\n    ".join(
+def _constants(known: Exported) -> dict[str, str]:
+    """What the templates of pk_sizes.h, pk_config.hpp and pk_state.hpp name."""
+    recipe, labels = known.recipe, known.labels
+    kernels = (
         f"{{pocketkernel::Family::{kernel.family}, {_number(kernel.parameter)}, {kernel.order}}}"
         for kernel in recipe.kernels
     )
     numbers = {"features": recipe.features, "classes": recipe.classes, "budget": recipe.budget} | recipe.parameters
-    fields = [f"    c.{name} = {_number(value)};" for name, value in numbers.items()]
-    fields += [f"    c.loss = pocketkernel::Loss::{recipe.loss};"]
-    fields += [f"    c.removal = pocketkernel::Removal::{recipe.removal};"]
-    fields += [f"    c.storage = pocketkernel::Storage::{recipe.storage};", f"    c.seed = {recipe.seed}ULL;"]
-    set_fields = "\n".join(fields)
-    scaler = "using Scaler = pk_scale::None<pk_value>;"
-    if known.scaler is not None:
-        base = f"pk_scale::{type(known.scaler).__name__.removeprefix('Online')}<pk_value, PK_FEATURES>"
-        clip = clip_of(known.scaler)
-        begin = "" if clip is None else f"\n    Scaler() : {base}({_number(clip)}) {{}}\n"
-        scaler = f"struct Scaler : {base} {{{begin}}};"
-    return f"""\
-// The configuration of this model. Made by pocketkernel {LIBRARY_VERSION}.
-#pragma once
-
-#include "pk_sizes.h"
-
-// The parts of the core that this model needs, see pocketkernel/parts.hpp.
-#define POCKETKERNEL_SPARSE_ROWS {int(recipe.features >= (64 if recipe.learner.startswith("pocket_") else 16))}
-#define POCKETKERNEL_HALVES {int(recipe.storage != "full")}
-#define POCKETKERNEL_FAMILIES {_families(recipe)}
-#define POCKETKERNEL_FAMILY_LIST {", ".join(str(_core.KERNELS.index(kernel.family)) for kernel in recipe.kernels)}
-#define POCKETKERNEL_FEATURES PK_FEATURES
-#define POCKETKERNEL_CLASSES PK_CLASSES
-#define POCKETKERNEL_FUNCTIONS {1 if known.labels is not None and recipe.classes == 2 else recipe.classes}
-#define POCKETKERNEL_BUDGET {recipe.budget}
-#define POCKETKERNEL_DIGEST {hex(int.from_bytes(known.state[8:16], "little"))}ULL
-#if !defined(POCKETKERNEL_VALIDATION)
-#define POCKETKERNEL_VALIDATION 0
-#endif
-#define POCKETKERNEL_DRAWING 0
-
-#include "pocketkernel/learners/{recipe.learner}.hpp"
-
-#include "pk_scaler.hpp"
-
-namespace pk_config {{
-
-using Learner = pocketkernel::{contents_of(known.learner).model["estimator"]}<pk_value>;
-
-inline constexpr pocketkernel::KernelSpec kernels[] = {{
-    {kernels},
-}};
-
-inline pocketkernel::Config config() {{
-    pocketkernel::Config c;
-    c.kernels = kernels;
-    c.kernel_count = sizeof kernels / sizeof kernels[0];
-{set_fields}
-    return c;
-}}
-
-{scaler}
-
-}}  // namespace pk_config
-"""
+    places = [_core.KERNELS.index(kernel.family) for kernel in recipe.kernels]
+    names = ", ".join(map(_text, labels or []))
+    values = {
+        "VALUE": "double" if recipe.doubles else "float",
+        "REGRESSION": int(labels is None),
+        "FEATURES": recipe.features,
+        "CLASSES": recipe.classes,
+        "OUTPUTS": known.outputs,
+        "BLOCK_BYTES": recipe.size()[0],
+        "STATE_BYTES": len(known.state),
+        "SPARSE_ROWS": int(recipe.features >= (64 if recipe.learner.startswith("pocket_") else 16)),
+        "HALVES": int(recipe.storage != "full"),
+        "FAMILIES": hex(sum({1 << place for place in places})),
+        "FAMILY_LIST": ", ".join(map(str, places)),
+        "FUNCTIONS": 1 if labels is not None and recipe.classes == 2 else recipe.classes,
+        "BUDGET": recipe.budget,
+        "DIGEST": hex(int.from_bytes(known.state[8:16], "little")),
+        "HEADER": recipe.learner,
+        "LEARNER": contents_of(known.learner).model["estimator"],
+        "KERNELS": ",\n    ".join(kernels),
+        "NUMBERS": "\n".join(f"    c.{name} = {_number(value)};" for name, value in numbers.items()),
+        "LOSS": recipe.loss,
+        "REMOVAL": recipe.removal,
+        "STORAGE": recipe.storage,
+        "SEED": recipe.seed,
+        "SCALER": _scaler(known),
+        "FIRST_STATE": _bytes(known.state),
+        "CONSTANTS": _bytes(core_of(known.learner).constants() or bytes(1)),
+        "LABEL_NAMES": ""
+        if labels is None
+        else f'\nextern "C" {{\nconst char* const pk_labels[PK_CLASSES] = {{{names}}};\n}}\n',
+    }
+    return {name: str(value) for name, value in values.items()}
 
 
-def _families(recipe: Any) -> str:
-    """The kernel families of a model, as bits."""
-    return hex(sum({1 << _core.KERNELS.index(kernel.family) for kernel in recipe.kernels}))
+def _scaler(known: Exported) -> str:
+    """The type of the scaler."""
+    if known.scaler is None:
+        return "using Scaler = pk_scale::None<pk_value>;"
+    base = f"pk_scale::{type(known.scaler).__name__.removeprefix('Online')}<pk_value, PK_FEATURES>"
+    clip = clip_of(known.scaler)
+    begin = "" if clip is None else f"\n    Scaler() : {base}({_number(clip)}) {{}}\n"
+    return f"struct Scaler : {base} {{{begin}}};"
 
 
 def _number(value: float) -> str:
     """A number that C++ reads exactly."""
     return str(value) if isinstance(value, int) else value.hex()
-
-
-def _state(known: Exported) -> str:
-    labels = known.labels
-    names = ""
-    if labels is not None:
-        listed = ", ".join(_text(label) for label in labels)
-        names = f'\nextern "C" {{\nconst char* const pk_labels[PK_CLASSES] = {{{listed}}};\n}}\n'
-    return f"""\
-// The state of this model when it was exported, what its seed decides, such as random frequencies, and the names of its
-// classes. Made by pocketkernel {LIBRARY_VERSION}.
-#pragma once
-
-namespace {{
-
-constexpr unsigned char pk_first_state[PK_STATE_BYTES] = {{
-{_bytes(known.state)}
-}};
-
-constexpr unsigned char pk_constants[] = {{
-{_bytes(core_of(known.learner).constants() or bytes(1))}
-}};
-
-}}  // namespace
-{names}"""
 
 
 def _bytes(data: bytes) -> str:
@@ -290,26 +227,22 @@ _CALLS_OF_A_REGRESSOR = """\
     status = pk_learn(row, targets, answers);    /* learns double targets[PK_OUTPUTS]; answers are from before */"""
 
 
-def _filled(text: str, known: Exported, target: str, figures: Figures | None) -> str:
+def _description(known: Exported, figures: Figures | None) -> dict[str, str]:
+    """What the template of README.md names."""
     recipe, labels = known.recipe, known.labels
     name = contents_of(known.learner).model["estimator"]
-    block, state = recipe.size()[0], len(known.state)
     scaler = f" Rows are scaled first ({known.scaler.kind})." if known.scaler is not None else ""
     what = f"{recipe.classes} classes" if labels is not None else f"{known.outputs} numbers to predict"
-    values = {
-        "LEARNER": name,
-        "ABOUT": f"{name}, {recipe.features} columns, {what}, {'double' if recipe.doubles else 'single'} precision."
-        + scaler,
+    precision = "double" if recipe.doubles else "single"
+    return {
+        "ABOUT": f"{name}, {recipe.features} columns, {what}, {precision} precision.{scaler}",
         "LABELS": "" if labels is None else f"The classes are, from 0 on: {', '.join(map(_quoted, labels))}.\n\n",
         "CALLS": _CALLS_OF_A_REGRESSOR if labels is None else _CALLS,
-        "TARGET": target,
         "TARGETS": "\n".join(f"| `{one}` | {TARGETS[one].about} |" for one in TARGETS if not TARGETS[one].arduino),
-        "BLOCK": f"{block:,}",
-        "STATE": f"{state:,}",
+        "BLOCK": f"{recipe.size()[0]:,}",
+        "STATE": f"{len(known.state):,}",
         "FIGURES": figures.text() if figures is not None else "",
-        "VERSION": LIBRARY_VERSION,
     }
-    return re.sub("@([A-Z]+)@", lambda found: values.get(found[1], found[0]), text)
 
 
 def _quoted(label: str) -> str:

@@ -77,7 +77,7 @@ class SqliteArchive:
             return None
         then, kept = found
         if type(then) is not int or not isinstance(kept, bytes):
-            raise FleetStoreError(f"{self._path} cannot be read: it has an impossible row.")
+            raise FleetStoreError(f"{self._path} cannot be read: it has an invalid row.")
         state = kept[_DIGEST:]
         if kept[:_DIGEST] != _checksum(blob, then, state):
             raise FleetStoreError(
@@ -147,13 +147,3 @@ def _checksum(blob: bytes, clock: int, state: bytes) -> bytes:
     )
     whole.update(state)
     return whole.digest()
-
-
-@contextmanager
-def archive_in(path: Path) -> Iterator[SqliteArchive]:
-    """The archive in a file."""
-    archive = SqliteArchive(path)
-    try:
-        yield archive
-    finally:
-        archive.close()

@@ -54,7 +54,7 @@ def restored(contents: Contents) -> OnlineLearner:
 
 
 def about_fleet(contents: Contents, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a configuration says of the fleet itself: `base` and `max_keys`. FleetStoreError if that is impossible."""
+    """What a configuration says of the fleet itself: `base` and `max_keys`. FleetStoreError if that is invalid."""
     try:
         about = Fields(Fields(contents.model.get("extra"), "extra").take("fleet", is_dict), "extra.fleet")
         base = about.take("base", lambda value: value in (None, "shared", "model"))

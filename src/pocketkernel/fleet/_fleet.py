@@ -1,9 +1,10 @@
 """Fleet: one model for each key."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -14,9 +15,11 @@ from pocketkernel._alone import alone
 from pocketkernel._core import KeyColumn
 from pocketkernel._json import canonical
 from pocketkernel._threads import allowed_threads
+from pocketkernel.fleet import records
 from pocketkernel.fleet._configuration import (
     about_fleet,
     check,
+    decoded,
     is_balanced,
     mapped_slabs,
     restored,
@@ -26,9 +29,9 @@ from pocketkernel.fleet._configuration import (
 )
 from pocketkernel.fleet._keys import Key, column_of, key_to_json, one_key, read_keys
 from pocketkernel.fleet._models import Models
-from pocketkernel.fleet._persistent import Persistent
+from pocketkernel.fleet._persistent import EXPORT, Persistent
 from pocketkernel.fleet._places import BASE
-from pocketkernel.fleet._store import FolderStore
+from pocketkernel.fleet._store import CONFIGURATION, FolderStore
 from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
 from pocketkernel.model_file import Contents
@@ -119,7 +122,7 @@ class Fleet(Persistent):
             mapped=mapped_slabs(slabs, self._store),
         )
         self._begin_base(base, shared)
-        learners.with_core(self._template, self._models)
+        learners.use_core(self._template, self._models)
         if self._store is not None:
             self._open_store(self._store)
         self._models.logged = self._store is not None
@@ -137,14 +140,28 @@ class Fleet(Persistent):
         return Contents({**of.model, "extra": {"fleet": {"base": base, "max_keys": self.max_keys}}}, of.state)
 
     @classmethod
-    def _from(
-        cls,
-        contents: Contents,
-        path: str | os.PathLike[str],
-        store: FolderStore | None,
-        slabs: str,
-        n_jobs: int | None,
-    ) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, slabs: str = "memory", n_jobs: int | None = None) -> Self:
+        """The fleet in a folder, which continues there, or in a file that `export` wrote; parameters as for `Fleet`."""
+        if os.path.isdir(path):
+            store = FolderStore(path)
+            configuration = store.configuration()
+            if configuration is None:
+                raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {CONFIGURATION}.")
+            return cls._from(decoded(configuration, path), path, store=store, slabs=slabs, n_jobs=n_jobs)
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            head = file.read(len(EXPORT) + 8)
+            length = int.from_bytes(head[len(EXPORT) :], "little")
+            if not head.startswith(EXPORT) or length > size - len(head):
+                raise FleetStoreError(f"{os.fspath(path)} is not an exported fleet.")
+            fleet = cls._from(decoded(file.read(length), path), path, slabs=slabs, n_jobs=n_jobs)
+            with records.naming(Path(path)):
+                records.read_snapshot(fleet, file, size - len(head) - length)
+        return fleet
+
+    @classmethod
+    def _from(cls, contents: Contents, path: str | os.PathLike[str], **given: Any) -> Self:
+        """The fleet of a configuration."""
         about = about_fleet(contents, path)
         try:
             model: Any = restored(contents)
@@ -155,16 +172,7 @@ class Fleet(Persistent):
         except (TypeError, ValueError) as error:  # parameters that do not build the model that they are stored with
             raise FleetStoreError(f"{os.fspath(path)} cannot be read: {error}") from error
         base = model if about["base"] == "model" else about["base"]
-        return cls(
-            model,
-            features=features,
-            classes=classes,
-            store=store,
-            base=base,
-            max_keys=about["max_keys"],
-            slabs=slabs,
-            n_jobs=n_jobs,
-        )
+        return cls(model, features=features, classes=classes, base=base, max_keys=about["max_keys"], **given)
 
     # ---- learning and answering -------------------------------------------------------------------------------------
 
@@ -192,12 +200,9 @@ class Fleet(Persistent):
             try:
                 scores: Scores = self._template.predict_then_learn(X, y, sample_weight=sample_weight)
                 self._log_lesson(offset(scores) if callable(offset) else offset)
-            except KeyboardInterrupt:
-                if offset is None and self._models.lesson is not None:
+            except BaseException as error:
+                if isinstance(error, KeyboardInterrupt) and offset is None and self._models.lesson is not None:
                     self._log_lesson(None)  # of the rows that were learned
-                self._check_logged()
-                raise
-            except BaseException:
                 self._check_logged()
                 raise
         return scores
@@ -209,21 +214,19 @@ class Fleet(Persistent):
 
     def decision_function(self, keys: Any, X: Any) -> Scores:
         """Scores of the rows by the models of their keys; unknown keys are answered by the base. Learns nothing."""
-        with alone(self), self._for(read_keys(keys), False):
-            scores: Scores = self._template.decision_function(X)
-        return scores
+        return self._answers(self._template.decision_function, keys, X)
 
     def predict(self, keys: Any, X: Any) -> Array:
         """Labels or numbers for the rows; see `decision_function`."""
-        with alone(self), self._for(read_keys(keys), False):
-            answers: Array = self._template.predict(X)
-        return answers
+        return self._answers(self._template.predict, keys, X)
 
     def predict_proba(self, keys: Any, X: Any) -> Scores:
         """Probabilities of the classes for the rows, as the learner's `predict_proba`; see `decision_function`."""
+        return self._answers(self._template.predict_proba, keys, X)
+
+    def _answers(self, ask: Callable[[Any], Array], keys: Any, X: Any) -> Array:
         with alone(self), self._for(read_keys(keys), False):
-            scores: Scores = self._template.predict_proba(X)
-        return scores
+            return ask(X)
 
     def _for(self, keys: KeyColumn, to_learn: bool) -> AbstractContextManager[None]:
         if len(keys):
@@ -243,7 +246,7 @@ class Fleet(Persistent):
         key = one_key(key)
         if not isinstance(key, str | bytes | int):
             return False
-        return key in self._models.of or self._archived(key) is not None
+        return key in self._models.of or self._models.archived(key) is not None
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self.keys())
@@ -258,8 +261,7 @@ class Fleet(Persistent):
         slot = self._models.of.get(key)
         if slot is not None:
             return self._copy_of(slot)
-        state = self._archived(key)
-        if state is None:
+        if self._models.archived(key) is None:
             raise KeyError(key)
         with self._for(column_of([key]), False):
             spare = self._models.visit(key)
@@ -270,11 +272,11 @@ class Fleet(Persistent):
 
     def _copy_of(self, slot: int) -> OnlineLearner:
         core = self._models.core
-        return learners.written(self._template, self._blank, core.save(slot), core.counts(slot))
+        return learners.in_state(self._template, self._blank, core.save(slot), core.counts(slot))
 
     def blank(self) -> OnlineLearner:
         """A model that has learned nothing, like those of the fleet."""
-        return learners.written(self._template, self._blank, self._blank.state)
+        return learners.in_state(self._template, self._blank, self._blank.state)
 
     def __setitem__(self, key: Key, model: OnlineLearner) -> None:
         """Make a copy of a model the model of a key."""
@@ -290,9 +292,6 @@ class Fleet(Persistent):
         with alone(self):
             self._models.remove(key)
             self._note({"do": "del", "kind": self.key_kind, "key": key_to_json(key)})
-
-    def _archived(self, key: Key) -> bytes | None:
-        return self._models.archived(key)
 
     def _check_same(self, model: Any) -> None:
         if not isinstance(model, OnlineLearner):

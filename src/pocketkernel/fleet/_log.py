@@ -18,16 +18,13 @@ from hashlib import blake2b
 from pathlib import Path
 
 from pocketkernel._files import named
+from pocketkernel.fleet.errors import FleetStoreError
 
 MAGIC = b"PKEV"
 VERSION = 1
 _HEAD = struct.Struct("<4sIQ")
 _DIGEST = 16
 _START = _HEAD.size + _DIGEST
-
-
-class LogError(ValueError):
-    """A log with a damaged record that others follow."""
 
 
 def record_of(payload: bytes) -> bytes:
@@ -59,16 +56,18 @@ def _record_at(data: bytes, at: int) -> bytes | None:
     if blake2b(head + payload, digest_size=_DIGEST).digest() != digest:
         return None
     if version != VERSION:
-        raise LogError(f"its record at byte {at} has version {version}; this version of pocketkernel reads {VERSION}")
+        raise FleetStoreError(
+            f"its record at byte {at} has version {version}; this version of pocketkernel reads {VERSION}"
+        )
     return payload
 
 
 def refuse_damage(data: bytes, at: int) -> None:
-    """Raise LogError if a complete record follows, so that what is wrong here was once acknowledged."""
+    """Raise FleetStoreError if a complete record follows, so that what is wrong here was once acknowledged."""
     place = data.find(MAGIC, at + 1)
     while place >= 0:
         if _record_at(data, place) is not None:
-            raise LogError(f"it is damaged at byte {at}: a complete record follows at byte {place}")
+            raise FleetStoreError(f"it is damaged at byte {at}: a complete record follows at byte {place}")
         place = data.find(MAGIC, place + 1)
 
 

@@ -124,7 +124,7 @@ class Models(Places):
         """Without evictions: all rows in one call."""
         slots = self._slots_of(keys, -1)
         new = np.flatnonzero(slots < 0).tolist()
-        born = np.zeros(len(keys), dtype=bool) if self.shared else None
+        born = self._births(keys)
         opened: dict[Key, int] = {}
         learned = 0
         try:

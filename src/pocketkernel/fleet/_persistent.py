@@ -14,11 +14,12 @@ from pocketkernel.fleet import records
 from pocketkernel.fleet._configuration import decoded
 from pocketkernel.fleet._keys import KINDS, key_of_json
 from pocketkernel.fleet._models import Models
-from pocketkernel.fleet._store import CONFIGURATION, FolderStore
+from pocketkernel.fleet._store import FolderStore
 from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.model_file import Contents
 
-_EXPORT = b"PKFLEET1"
+EXPORT = b"PKFLEET1"
+"""The first bytes of an exported fleet."""
 
 
 class Persistent:
@@ -35,18 +36,6 @@ class Persistent:
         """The configuration."""
         raise NotImplementedError
 
-    @classmethod
-    def _from(
-        cls,
-        contents: Contents,
-        path: str | os.PathLike[str],
-        store: FolderStore | None,
-        slabs: str,
-        n_jobs: int | None,
-    ) -> Self:
-        """The fleet of a configuration."""
-        raise NotImplementedError
-
     # ---- files ------------------------------------------------------------------------------------------------------
 
     def __reduce__(self) -> Any:
@@ -56,28 +45,8 @@ class Persistent:
         """Write the whole fleet to one file, for `Fleet.load`; an existing file is replaced atomically."""
         configuration = model_file.encode(self._contents())
         with alone(self), replacing(path) as file:
-            file.write(_EXPORT + len(configuration).to_bytes(8, "little") + configuration)
+            file.write(EXPORT + len(configuration).to_bytes(8, "little") + configuration)
             records.write_snapshot(self, file, {})
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, slabs: str = "memory", n_jobs: int | None = None) -> Self:
-        """The fleet in a folder, which continues there, or in a file that `export` wrote; parameters as for `Fleet`."""
-        if os.path.isdir(path):
-            store = FolderStore(path)
-            configuration = store.configuration()
-            if configuration is None:
-                raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {CONFIGURATION}.")
-            return cls._from(decoded(configuration, path), path, store, slabs, n_jobs)
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            head = file.read(len(_EXPORT) + 8)
-            length = int.from_bytes(head[len(_EXPORT) :], "little")
-            if not head.startswith(_EXPORT) or length > size - len(head):
-                raise FleetStoreError(f"{os.fspath(path)} is not an exported fleet.")
-            fleet = cls._from(decoded(file.read(length), path), path, None, slabs, n_jobs)
-            with records.naming(Path(path)):
-                records.read_snapshot(fleet, file, size - len(head) - length)
-        return fleet
 
     # ---- store ------------------------------------------------------------------------------------------------------
 
@@ -188,7 +157,7 @@ class Persistent:
         except FleetStoreError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-            raise FleetStoreError("it has an impossible record") from error
+            raise FleetStoreError("it has an invalid record") from error
 
 
 def _fields(configuration: Contents) -> dict[str, Any]:

@@ -138,7 +138,7 @@ class Places:
         if len(state) != self.core.slot_bytes or not self.core.write(
             np.array([slot]), np.frombuffer(state, dtype=np.uint8).reshape(1, -1)
         ):
-            raise FleetStoreError("the store of this fleet has an impossible model")
+            raise FleetStoreError("the store of this fleet has an invalid model")
 
     def state(self, slot: int) -> bytes:
         """A model's state, without a header."""

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel._json import canonical, parse
+from pocketkernel.fleet.errors import FleetStoreError
 
 MAGIC = b"PKFS"
 VERSION = 1
@@ -25,10 +26,6 @@ _DIGEST = 32
 _LONGEST_HEAD = 2**20
 
 States = npt.NDArray[np.uint8]
-
-
-class SnapshotError(ValueError):
-    """A snapshot that cannot be read; the message says why."""
 
 
 def write(
@@ -59,34 +56,32 @@ class Reader:
         self._left = size - _DIGEST
         self._digest = blake2b(digest_size=_DIGEST)
         if self._take(4) != MAGIC:
-            raise SnapshotError("it is not a snapshot of a fleet")
+            raise FleetStoreError("it is not a snapshot of a fleet")
         length = int.from_bytes(self._take(4), "little")
         if length > _LONGEST_HEAD:
-            raise SnapshotError("it has an impossible head")
+            raise FleetStoreError("it has an invalid head")
+        head = self._take(length)
         try:
-            self.about: dict[str, Any] = parse(self._take(length).decode("ascii"))
-            if self.about["version"] != VERSION:
-                raise SnapshotError(
-                    f"it has version {self.about['version']!r}; this version of pocketkernel reads {VERSION}"
-                )
-            self.count, self.slot_bytes = self.about["keys"], self.about["slot_bytes"]
-            if not all(type(count) is int and count >= 0 for count in (self.count, self.slot_bytes)):
-                raise ValueError
-        except (KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
-            if isinstance(error, SnapshotError):
-                raise
-            raise SnapshotError("it has an impossible head") from None
+            self.about: dict[str, Any] = parse(head.decode("ascii"))
+            version = self.about["version"]
+        except (KeyError, TypeError, ValueError):
+            raise FleetStoreError("it has an invalid head") from None
+        if version != VERSION:
+            raise FleetStoreError(f"it has version {version!r}; this version of pocketkernel reads {VERSION}")
+        self.count, self.slot_bytes = self.about.get("keys"), self.about.get("slot_bytes")
+        if not all(type(count) is int and count >= 0 for count in (self.count, self.slot_bytes)):
+            raise FleetStoreError("it has an invalid head")
         self.keys = self._take(int.from_bytes(self._take(8), "little"))
         self.used = np.frombuffer(self._take(8 * self.count), dtype="<u8").astype(np.uint64)
         if self._left != (1 + self.count) * self.slot_bytes:
-            raise SnapshotError("its size does not match its head")
+            raise FleetStoreError("its size does not match its head")
 
     def _take(self, count: int) -> bytes:
         if count > self._left:
-            raise SnapshotError("it is truncated")
+            raise FleetStoreError("it is truncated")
         data = self._file.read(count)
         if len(data) != count:
-            raise SnapshotError("it is truncated")
+            raise FleetStoreError("it is truncated")
         self._left -= count
         self._digest.update(data)
         return data
@@ -99,6 +94,6 @@ class Reader:
             yield first, np.frombuffer(data, dtype=np.uint8).reshape(some, self.slot_bytes)
 
     def finish(self) -> None:
-        """Raise SnapshotError unless everything that was read is what was written."""
+        """Raise FleetStoreError unless everything that was read is what was written."""
         if self._file.read(_DIGEST) != self._digest.digest():
-            raise SnapshotError("its checksum does not match its contents: it is damaged")
+            raise FleetStoreError("its checksum does not match its contents: it is damaged")

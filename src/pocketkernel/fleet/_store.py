@@ -11,14 +11,14 @@ exactly once. A new snapshot replaces the old one atomically, and then a new log
 """
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 from pocketkernel._files import read_file, replacing, write_atomically
 from pocketkernel.evaluate.lock import locked
 from pocketkernel.fleet import _log
-from pocketkernel.fleet._archive import SqliteArchive, archive_in
+from pocketkernel.fleet._archive import SqliteArchive
 from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.fleet.records import naming, pieces, read_snapshot, write_snapshot
 
@@ -71,7 +71,7 @@ class FolderStore:
             if self.configuration() is None:
                 write_atomically(self.path / CONFIGURATION, configuration, follow=False)
             if fleet.max_keys is not None or (self.path / ARCHIVE).exists():
-                self.archive = self._held.enter_context(archive_in(self.path / ARCHIVE))
+                self.archive = self._held.enter_context(closing(SqliteArchive(self.path / ARCHIVE)))
                 fleet._models.archive = self.archive
             self._recover(fleet)
         except BaseException:

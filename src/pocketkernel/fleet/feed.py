@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -101,17 +102,18 @@ class Feed:
         reading = {**(reading or {}), "strict": False, "id": key}
         self.stream = open_stream(source, block=block, rows=rows, **reading)
         self._key = key
-        self._blocks = self._with_keys(self.stream.blocks())
-        self._first = next(self._blocks, None)
-        if self._first is None:
+        blocks = self._with_keys(self.stream.blocks())
+        first = next(blocks, None)
+        if first is None:
             none = StreamError("at least one row", "none", file=self.stream.name)
             raise next(iter(self.stream.skipped.reports), none)
-        if self._first.y is None:
+        if first.y is None:
             raise ValueError(f"{self.stream.name} has no labels, and learning needs them: give --label.")
-        self.task = task or found_task(self._first.y)
+        self._blocks = chain([first], blocks)
+        self.task = task or found_task(first.y)
         classes = None
         if self.task == CLASSIFICATION:
-            classes = np.unique(self._first.y) if self.stream.classes is None else np.array(self.stream.classes)
+            classes = np.unique(first.y) if self.stream.classes is None else np.array(self.stream.classes)
         model = make_learner(learner, parameters or {}, self.task)
         self.folder = folder
         self.fleet = Fleet(
@@ -131,7 +133,7 @@ class Feed:
     def steps(self) -> Iterator[Counts]:
         """Learn block by block; yields after each."""
         passed = 0
-        for block in self._all_blocks():
+        for block in self._blocks:
             start = min(max(self._resumed - passed, 0), len(block))
             passed += len(block)
             self._ages.update((block.ids or [])[:start])
@@ -149,11 +151,6 @@ class Feed:
             some = block if missing == 0 else block.take(np.flatnonzero([key != "" for key in keys]))
             if len(some) > 0:
                 yield some
-
-    def _all_blocks(self) -> Iterator[Block]:
-        assert self._first is not None
-        yield self._first
-        yield from self._blocks
 
     def _learn(self, block: Block) -> None:
         keys, y = block.ids, block.y

@@ -9,7 +9,7 @@ import numpy as np
 
 from pocketkernel._core import KeyColumn
 from pocketkernel._json import canonical, parse
-from pocketkernel.fleet import _log, _snapshot
+from pocketkernel.fleet import _snapshot
 from pocketkernel.fleet._keys import KINDS
 from pocketkernel.fleet._models import Rows
 from pocketkernel.fleet._places import BASE
@@ -23,7 +23,7 @@ def naming(path: Path) -> Iterator[None]:
     """Turn what is wrong with a file into an error that names it."""
     try:
         yield
-    except (_log.LogError, _snapshot.SnapshotError, FleetStoreError) as error:
+    except FleetStoreError as error:
         raise FleetStoreError(f"{path} cannot be read: {error}.") from error
 
 
@@ -66,7 +66,7 @@ def read_snapshot(fleet: Any, file: Any, size: int) -> dict[str, Any]:
             raise ValueError
         keys = KeyColumn.decoded(reader.keys, kind, reader.count)
     except (KeyError, TypeError, ValueError):
-        raise FleetStoreError("it has an impossible head or impossible keys") from None
+        raise FleetStoreError("it has an invalid head or invalid keys") from None
     if reader.slot_bytes != fleet.slot_bytes:
         raise FleetStoreError(f"it has models of {reader.slot_bytes} bytes, not of {fleet.slot_bytes}")
     if not models.place(keys, reader.used):
@@ -76,7 +76,7 @@ def read_snapshot(fleet: Any, file: Any, size: int) -> dict[str, Any]:
         good &= models.core.write(np.arange(first, first + len(block)), np.ascontiguousarray(block))
     reader.finish()
     if not good:
-        raise FleetStoreError("it has impossible states")
+        raise FleetStoreError("it has invalid states")
     models.clock, models.evicted = clock, evicted
     fleet.offset = about.get("offset")
     fleet.key_kind = kind if len(keys) else None
@@ -108,7 +108,7 @@ def pieces(payload: bytes) -> Iterator[tuple[dict[str, Any], list[bytes]]]:
                 at += length
             yield head, blobs
     except (KeyError, TypeError, ValueError, UnicodeDecodeError):
-        raise FleetStoreError("it has an impossible record") from None
+        raise FleetStoreError("it has an invalid record") from None
 
 
 def lesson_piece(keys: KeyColumn, rows: Rows, y: Any, weights: Any, *, offset: Any) -> bytes:
@@ -140,5 +140,5 @@ def read_lesson(head: dict[str, Any], blobs: list[bytes]) -> tuple[KeyColumn, Ro
         if len(arrays) not in (count + 1, count + 2):
             raise ValueError
     except (KeyError, IndexError, TypeError, ValueError):
-        raise FleetStoreError("it has an impossible record") from None
+        raise FleetStoreError("it has an invalid record") from None
     return keys, tuple(arrays[:count]), arrays[count], arrays[count + 1] if len(arrays) == count + 2 else None

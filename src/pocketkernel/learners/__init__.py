@@ -13,13 +13,13 @@ from pocketkernel.learners._embedding import budget_name as budget_name
 from pocketkernel.learners._embedding import contents_of as contents_of
 from pocketkernel.learners._embedding import core_of as core_of
 from pocketkernel.learners._embedding import counts_of as counts_of
+from pocketkernel.learners._embedding import in_state as in_state
 from pocketkernel.learners._embedding import is_multiclass as is_multiclass
 from pocketkernel.learners._embedding import loss_name as loss_name
 from pocketkernel.learners._embedding import raw_scores as raw_scores
 from pocketkernel.learners._embedding import recipe_of as recipe_of
 from pocketkernel.learners._embedding import room_for_scores as room_for_scores
-from pocketkernel.learners._embedding import with_core as with_core
-from pocketkernel.learners._embedding import written as written
+from pocketkernel.learners._embedding import use_core as use_core
 from pocketkernel.learners._labels import check_labels as check_labels
 from pocketkernel.learners._labels import is_sequence_of_labels as is_sequence_of_labels
 from pocketkernel.learners._learner import OnlineLearner as OnlineLearner

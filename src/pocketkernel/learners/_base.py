@@ -35,6 +35,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
     """Base of the classifiers. A classifier with a theorem returns what it proves (`_guarantee`)."""
 
     _multiclass: ClassVar[bool] = False
+    _unproved: ClassVar[str] = "No bound on its regret is proved."
     class_weight: Any = None
     classes_: Array = field(init=False)
     _coding: Coding = field(init=False)
@@ -291,7 +292,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         """What is proved about the regret, from `diagnostics_`; a learner with a theorem overrides this."""
-        return Guarantee(None, f"No bound on the regret of {type(self).__name__} is proved.")
+        return Guarantee(None, self._unproved)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,6 +8,8 @@ from typing import TypeVar, dataclass_transform
 SHARED = """\
 kernels : kernel or list of kernels, default=None
     The kernels to combine; None means the paper's five Gaussians of widths 1/4, 1, 4, 16, 64.
+budget : int, default=None
+    B, the number of examples that a buffer stores, at least 2 (LKMBooks: 1); None means 400 unless `memory` is given.
 memory : int or str, default=None
     Bytes instead of `budget`, such as 65536 or "64KiB": the largest B that fits is chosen.
 step : float, default=1.0
@@ -20,6 +22,11 @@ horizon : float, default=1e9
     Number of rounds for which the archive of past reservoir members is sized: it has room for
     M (1 + ceil(ln(horizon))) examples. More rounds are possible; members that no longer fit are counted as
     overflowed.
+removal : {"half", "restart", "oldest", "eager"}, default="half"
+    What is removed from a full buffer before the next example enters: half of it (M-OMD-S: the older half; M-OMD-H: the
+    newer half), everything, or only the oldest example. "eager" removes the half as soon as the buffer is full.
+loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
+    The loss.
 dtype : {"float32", "float64"}, default="float32"
     Precision of everything that is stored, and of arithmetic.
 storage : {None, "float16", "bfloat16"}, default=None
@@ -47,6 +54,12 @@ classes_ : array
     The labels in ascending order; of two, the first is the negative one.
 budget_ : int
     The B that is used.
+kernel_weights_ : array
+    Weight of each kernel in the mixture; they sum to 1.
+diagnostics_ : Bunch
+    Counters of the learner; see the property.
+nbytes : int
+    Total bytes of the learner: the size that `plan` gives, constant from the first row on.
 """
 _TEXTS = {text.partition(" : ")[0]: text for text in re.findall(r"^\w.*\n(?: .*\n)+", SHARED, re.MULTILINE)}
 

@@ -68,7 +68,7 @@ def blank(learner: OnlineLearner, features: int | Sequence[str], targets: Any) -
     return model
 
 
-def with_core(learner: OnlineLearner, core: Any) -> None:
+def use_core(learner: OnlineLearner, core: Any) -> None:
     """Let a learner use another object in the place of its compiled learner."""
     learner._core = core
     learner._tell_labels()
@@ -79,7 +79,7 @@ def counts_of(learner: OnlineLearner) -> list[int]:
     return [int(count) for count in getattr(learner, "_counts", ())]
 
 
-def written(learner: OnlineLearner, contents: Contents, state: bytes, counts: Sequence[int] = ()) -> OnlineLearner:
+def in_state(learner: OnlineLearner, contents: Contents, state: bytes, counts: Sequence[int] = ()) -> OnlineLearner:
     """A learner like the one with these contents, in another state; `counts` as `counts_of` gives them."""
     model = type(learner)._restored(Contents(contents.model, state))[0]
     if isinstance(model, OnlineKernelClassifier) and len(counts):

@@ -1,18 +1,24 @@
 """What the proof of Theorem 1 implies for the two hinge learners."""
 
 from collections.abc import Callable
+from typing import Any
 
 from sklearn.utils import Bunch
 
-from pocketkernel.certificate import Bound, Condition, Guarantee
-from pocketkernel.certificate.certificate import ROUNDING, STOPPING, WEIGHTS, guarantee_of
+from pocketkernel.certificate import Bound, Condition, ConditionError, Guarantee
+from pocketkernel.certificate.certificate import ROUNDING, STOPPING, WEIGHTS
 from pocketkernel.learners._recipe import Recipe
 
 
-def hinge_guarantee(recipe: Recipe, done: Bunch, theorem: str, bound_of: Callable[[int], Bound]) -> Guarantee:
-    """The largest of the bounds of all kernels, so that it holds against each of them."""
+def hinge_guarantee(
+    recipe: Recipe, done: Bunch, theorem: str, bound: Callable[..., Bound], counts: Callable[[int], dict[str, Any]]
+) -> Guarantee:
+    """The largest of the bounds of all kernels, so that it holds against each of them.
+
+    `bound` computes that of a kernel, for which it needs `counts` of it besides what both learners have.
+    """
     U = float(recipe.norm_bound)
-    conditions = (
+    conditions: tuple[Condition, ...] = (
         Condition("U > 1", f"U = {U:g}", U > 1),
         Condition("M > 1", f"M = {recipe.reservoir}", recipe.reservoir > 1),
         Condition("archive not overflowed", f"overflowed = {done.overflowed}", int(done.overflowed) == 0),
@@ -28,11 +34,24 @@ def hinge_guarantee(recipe: Recipe, done: Bunch, theorem: str, bound_of: Callabl
         ROUNDING,
         STOPPING,
     )
-    if not all(condition.met for condition in conditions):
-        return Guarantee(theorem, against, None, conditions, unknown)
 
-    def worst() -> Bound:
-        return max((bound_of(i) for i in range(len(recipe.kernels))), key=lambda bound: bound.value)
+    def of_kernel(i: int) -> Bound:
+        return bound(
+            float(done.cumulative_loss),
+            errors=float(done.alignment_proxy[i]),
+            rows=int(done.rounds),
+            kernels=len(recipe.kernels),
+            budget=recipe.budget,
+            norm_bound=recipe.norm_bound,
+            step=recipe.step,
+            **counts(i),
+        )
 
+    worst = None
+    if all(condition.met for condition in conditions):
+        try:
+            worst = max(map(of_kernel, range(len(recipe.kernels))), key=lambda bound: bound.value)
+        except ConditionError as error:
+            conditions = (*error.conditions, *conditions)
     # No score of the competitor exceeds its norm, which is above 1: there is no loss that it has in any case.
-    return guarantee_of(worst, conditions, theorem=theorem, against=against, unknown=unknown)
+    return Guarantee(theorem, against, worst, conditions, unknown)

@@ -44,7 +44,7 @@ def read_labels(written: Any) -> npt.NDArray[Any]:
                     labels = np.array(values, dtype=np.dtype(dtype))
                     if labels.dtype.str == dtype and labels.tolist() == values:
                         return labels
-    raise ModelFileError(f"the model file has impossible labels, {reprlib.repr(written)}.")
+    raise ModelFileError(f"the model file has invalid labels, {reprlib.repr(written)}.")
 
 
 def write_coding(coding: Coding, counts: Counts) -> dict[str, Any]:
@@ -82,4 +82,4 @@ def read_coding(written: Any, room: int) -> tuple[Coding, Counts]:
         ):
             counts[coding.places] = [int(count) for count in digits]
             return coding, counts
-    raise ModelFileError(f"the model file has impossible labels, {reprlib.repr(written)}.")
+    raise ModelFileError(f"the model file has invalid labels, {reprlib.repr(written)}.")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from narwhals.stable.v2.dependencies import get_pandas, get_polars
 from sklearn.utils import column_or_1d
 
-from pocketkernel.learners._rows import as_array, native_of, refuse_lazy, refuse_odd_numbers
+from pocketkernel.learners._rows import as_array, as_narwhals, refuse_odd_numbers
 
 Array = npt.NDArray[Any]
 
@@ -83,8 +83,7 @@ def _is_missing(label: Any) -> bool:
 
 def _from_series(y: Any, name: str) -> Any:
     """The values of a series or of a frame's only column; whatever is neither is left alone."""
-    series = nw.from_native(native_of(y), pass_through=True, allow_series=True)
-    refuse_lazy(name, series)
+    series = as_narwhals(name, y)
     if isinstance(series, nw.DataFrame):
         if series.shape[1] != 1:
             raise ValueError(f"{name} is a frame of {series.shape[1]} columns: pass only the label column.")

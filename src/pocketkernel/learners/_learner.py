@@ -15,8 +15,8 @@ from pocketkernel import _core
 from pocketkernel._alone import alone
 from pocketkernel._threads import thread_count
 from pocketkernel.learners._described import with_parameters
-from pocketkernel.learners._parameters import Parameters
-from pocketkernel.learners._passes import checked_shuffle, orders, parts_of, passes_of, taken
+from pocketkernel.learners._parameters import Parameters, flag
+from pocketkernel.learners._passes import orders, parts_of, passes_of, taken
 from pocketkernel.learners._rows import CsrRows, check_rows, checked_weights
 
 Array = npt.NDArray[Any]
@@ -130,7 +130,7 @@ class OnlineLearner(Parameters):
 
     def _go_through(self, X: Any, y: Array, weights: Array | None) -> Scores:
         """Learn a data set: `epochs` passes over it, shuffled by `shuffle`, a block of rows at a time."""
-        seed = self._recipe.seed if checked_shuffle(self.shuffle) else None
+        seed = self._recipe.seed if flag("shuffle", self.shuffle) else None
         weights = self._weighed(y, weights, of_all=True)
         y = self._coded(y)
 

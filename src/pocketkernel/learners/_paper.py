@@ -1,4 +1,4 @@
-"""What the learners of the paper share: their kernels are given, and most store rows."""
+"""What the learners of the paper share: their kernels are given, and all but Raker store rows."""
 
 from collections.abc import Iterable
 
@@ -6,18 +6,14 @@ from pocketkernel.kernels import Kernel
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._described import with_parameters
 
-
-@with_parameters
-class KernelLearner(OnlineKernelClassifier):
-    """A classifier that combines the kernels that it is given."""
-
-    kernels: Iterable[Kernel] | Kernel | None = None
+Kernels = Iterable[Kernel] | Kernel | None
 
 
 @with_parameters
-class StoringLearner(KernelLearner):
-    """One that stores at most `budget` rows."""
+class StoringLearner(OnlineKernelClassifier):
+    """A classifier that combines the kernels that it is given, and stores at most `budget` rows."""
 
+    kernels: Kernels = None
     budget: int | None = None
     storage: str | None = None
 

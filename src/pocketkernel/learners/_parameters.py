@@ -146,6 +146,13 @@ def number(name: str, value: Any) -> float:
     return float(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """`value` as a bool, or an error that names the parameter."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r} is neither True nor False.")
+    return bool(value)
+
+
 def whole_number(name: str, value: Any) -> int:
     """`value` as an int, or an error that names the parameter."""
     if isinstance(value, bool) or not isinstance(value, Integral):

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from itertools import islice, repeat
 from typing import Any
 
-import numpy as np
-
 from pocketkernel._order import Order, permutations
 from pocketkernel.learners._parameters import whole_number
 from pocketkernel.learners._rows import Array, CsrRows
@@ -28,13 +26,6 @@ def passes_of(epochs: Any, rows: int) -> int:
     if passes < 1:
         raise ValueError(f"epochs={epochs!r} is too small: use 'auto' or a positive integer.")
     return passes
-
-
-def checked_shuffle(shuffle: Any) -> bool:
-    """`shuffle` as a bool, or an error."""
-    if not isinstance(shuffle, bool | np.bool_):
-        raise ValueError(f"shuffle={shuffle!r} is neither True nor False.")
-    return bool(shuffle)
 
 
 def orders(rows: Order, passes: int, seed: int | None) -> Iterator[Order]:

@@ -148,7 +148,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
             elif is_plain(value):
                 parameters[name] = value
             else:
-                raise ModelFileError(f"the model file has an impossible {name}, {reprlib.repr(value)}.")
+                raise ModelFileError(f"the model file has an invalid {name}, {reprlib.repr(value)}.")
         return parameters
 
     def _unpack(self, contents: Contents) -> dict[str, Any]:
@@ -167,7 +167,7 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
         if model["n_features"] != recipe.features or not _are_names(names, recipe.features):
             raise ModelFileError(f"the model file does not name the {recipe.features} features of its recipe.")
         if not isinstance(extra, dict):
-            raise ModelFileError(f"the model file has an impossible extra, {reprlib.repr(extra)}.")
+            raise ModelFileError(f"the model file has an invalid extra, {reprlib.repr(extra)}.")
         self._read_labels(model["labels"], recipe)
         core = revived(recipe, contents.state)
         self._recipe, self._core = recipe, core
@@ -206,7 +206,7 @@ def _read_class_weight(written: Any) -> Any:
     if not pairs or all(isinstance(pair, list) and len(pair) == 2 and all(map(is_plain, pair)) for pair in written):
         with suppress(ValueError):
             return checked_class_weight(dict(written) if pairs else written)
-    raise ModelFileError(f"the model file has an impossible class_weight, {reprlib.repr(written)}.")
+    raise ModelFileError(f"the model file has an invalid class_weight, {reprlib.repr(written)}.")
 
 
 # ---- plain values ---------------------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def _are_names(names: Any, features: int) -> bool:
 def write_kernel(kernel: Any) -> list[Any]:
     """A kernel as its family and number."""
     if type(kernel) in KERNELS.values():
-        numbers = [number.item() if isinstance(number, np.generic) else number for number in astuple(kernel)]
+        numbers = [plain(number) for number in astuple(kernel)]
         if all(is_plain(number) for number in numbers):
             return [kernel.family, *numbers]
     raise ValueError(
@@ -254,7 +254,7 @@ def read_kernel(written: Any) -> Kernel:
 def read_kernels(written: Any) -> tuple[Kernel, ...]:
     """Kernels from a list."""
     if not isinstance(written, list):
-        raise ModelFileError(f"the model file has an impossible list of kernels, {reprlib.repr(written)}.")
+        raise ModelFileError(f"the model file has an invalid list of kernels, {reprlib.repr(written)}.")
     return tuple(read_kernel(kernel) for kernel in written)
 
 
@@ -288,7 +288,7 @@ def read_recipe(written: Any) -> Recipe:
         raise ModelFileError(f"the model file has a recipe with an unknown or missing field, {reprlib.repr(name)}.")
     for name, value in written.items():
         if not _CHECKS[known[name]](value):
-            raise ModelFileError(f"the model file has a recipe with an impossible {name}, {reprlib.repr(value)}.")
+            raise ModelFileError(f"the model file has a recipe with an invalid {name}, {reprlib.repr(value)}.")
     if written["loss"] not in LOSSES or written["removal"] not in _core.REMOVALS:
         raise ModelFileError("the model file has a recipe with an unknown loss or removal.")
     parameters = PARAMETERS | {name: value for name, value in written.items() if name in PARAMETERS}

@@ -2,7 +2,12 @@
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from pocketkernel.kernels import Kernel, Linear, gaussians
+from pocketkernel.learners._described import with_parameters
+from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._learner import OnlineLearner, Scores
 from pocketkernel.learners._recipe import Recipe
 
@@ -13,11 +18,16 @@ ROOM = ((512, WIDTHS), (256, WIDTHS[1:5]), (128, WIDTHS[1:4]), (32, WIDTHS[2:4])
 """Which of them, by how many frequencies there is room for: the more, the more."""
 
 
-class Pocket(OnlineLearner):
+@with_parameters
+class Pocket(RandomFrequencies, OnlineLearner):
     """A learner whose memory decides everything."""
+
+    memory: int | str | None = "64KiB"
 
     _budget_name = "features"
     _smallest_budget = 0
+    _takes_missing = True
+    _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
 
     def _core_reads(self, y: Any) -> bool:
         """Whether the core takes targets as they are."""
@@ -37,11 +47,19 @@ class Pocket(OnlineLearner):
         """Kernels and the frequencies that they need, the best first."""
         return [(frequencies, (Linear(), *widths)) for frequencies, widths in ROOM]
 
+    @property
+    def column_relevance_(self) -> npt.NDArray[np.float64]:
+        """How much each column counts in the kernels' distances, learned from the stream; 1 in the geometric mean.
+
+        PocketRegressor does not learn it for rows of 64 columns or more: there it is 1 for all.
+        """
+        return np.array(self._fitted().relevance())
+
     def predict_then_learn_both(self, X: Any, y: Any, classes: Any = None) -> tuple[Scores, Scores]:
-        """As `predict_then_learn`, and beside each score that of the linear part alone.
+        """As `predict_then_learn`; returns the scores of the linear part as well.
 
         The linear part is one of the experts that are mixed, so its scores cost nothing. They show what the kernels
-        bring on a stream. What is learned is the same to the last bit.
+        contribute on a stream. What is learned is the same to the last bit.
 
         Examples
         --------

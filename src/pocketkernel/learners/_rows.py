@@ -111,7 +111,7 @@ def _check_compressed(indices: Array, starts: Array, values: Array, shape: tuple
             f"X is a sparse matrix with an indptr of {len(starts)} numbers: {lines} rows need {lines + 1}."
         )
     if starts[0] != 0 or np.any(starts[1:] < starts[:-1]):
-        raise ValueError("X is a sparse matrix with an impossible indptr: it must begin at 0 and never decrease.")
+        raise ValueError("X is a sparse matrix with an invalid indptr: it must begin at 0 and never decrease.")
     if len(indices) != len(values) or starts[-1] > len(values):
         raise ValueError(
             f"X is a sparse matrix with {len(values)} values, {len(indices)} indices and an indptr that ends at "
@@ -211,33 +211,27 @@ class _Names:
 
 def _as_frame(X: Any) -> Frame | None:
     """X as a frame of narwhals, or None if it is not a frame."""
-    if isinstance(X, list | tuple):
-        return None
-    try:
-        frame = nw.from_native(native_of(X), pass_through=True)
-    except DuplicateError as error:
-        raise ValueError(f"X has columns of the same name: rename all but one of them. {error}") from error
-    refuse_lazy("X", frame)
+    frame = None if isinstance(X, list | tuple) else as_narwhals("X", X)
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def native_of(given: Any) -> Any:
-    """What stable narwhals knows: no frame of narwhals itself, no batch or array of Arrow but a table or chunks."""
-    given = nw.to_native(given, pass_through=True)
+def as_narwhals(name: str, given: Any) -> Any:
+    """A frame or series of any library as one of narwhals; whatever is neither is returned unchanged."""
+    native = nw.to_native(given, pass_through=True)  # it may be a frame of narwhals itself, of any version
     pyarrow = get_pyarrow()
-    if pyarrow is not None and isinstance(given, pyarrow.RecordBatch):
-        return pyarrow.Table.from_batches([given])
-    if pyarrow is not None and isinstance(given, pyarrow.Array):
-        return pyarrow.chunked_array([given])
-    return given
-
-
-def refuse_lazy(name: str, frame: Any) -> None:
-    """Refuse a frame that has not been computed yet."""
-    if isinstance(frame, nw.LazyFrame):
-        kind = type(frame.to_native())
+    if pyarrow is not None and isinstance(native, pyarrow.RecordBatch):
+        native = pyarrow.Table.from_batches([native])
+    elif pyarrow is not None and isinstance(native, pyarrow.Array):
+        native = pyarrow.chunked_array([native])
+    try:
+        found = nw.from_native(native, pass_through=True, allow_series=True)
+    except DuplicateError as error:
+        raise ValueError(f"{name} has columns of the same name: rename all but one of them. {error}") from error
+    if isinstance(found, nw.LazyFrame):
+        kind = type(found.to_native())
         library = kind.__module__.split(".")[0]
         raise ValueError(f"{name} is a lazy frame ({library}.{kind.__name__}): call .collect() first.")
+    return found
 
 
 def _read(frame: Frame) -> Any:

@@ -6,7 +6,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from pocketkernel.learners._rows import as_array, native_of, refuse_lazy, refuse_odd_numbers
+from pocketkernel.learners._rows import as_array, as_narwhals, refuse_odd_numbers
 
 Targets = npt.NDArray[np.float64]
 
@@ -15,8 +15,7 @@ def as_targets(y: Any) -> Targets:
     """Numbers in an array of shape (n,), or (n, m) with m > 1. The core looks at whether they are finite."""
     given = y
     if not isinstance(y, np.ndarray):
-        native = nw.from_native(native_of(y), pass_through=True, allow_series=True)
-        refuse_lazy("y", native)
+        native = as_narwhals("y", y)
         given = native.to_numpy() if isinstance(native, nw.Series | nw.DataFrame) else y
         given = as_array("y", given, "a list, an array, a series or a frame of numbers")
     refuse_odd_numbers("y", given)

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-from sklearn.utils import Bunch
-
-from pocketkernel.certificate import Guarantee
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._paper import StoringLearner
 from pocketkernel.learners._recipe import Recipe
@@ -18,25 +15,18 @@ class LKMBooks(StoringLearner):
 
     Parameters
     ----------
-    kernels
-    budget : int, default=None
-        B, the number of stored examples, at least 1; None means 400 unless `memory` is given.
-    memory
+    kernels, budget, memory
     nu : float, default=0.5
         How early examples are added, between 0 and 1. The paper tries 1/2, 1/3 and 1/4.
     step : float, default=10.0
         Factor of the step size, positive.
     horizon : float, default=None
         T, the number of rounds. If it is None, `fit` uses the number of rows; `partial_fit` requires it.
-    loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
-        The loss.
-    dtype, storage, class_weight, shuffle, epochs, n_jobs, random_state
+    loss, dtype, storage, class_weight, shuffle, epochs, n_jobs, random_state
 
     Attributes
     ----------
-    classes_, budget_
-    kernel_weights_, diagnostics_, nbytes
-        See the properties.
+    classes_, budget_, kernel_weights_, diagnostics_, nbytes
 
     References
     ----------
@@ -60,6 +50,7 @@ class LKMBooks(StoringLearner):
     loss: str = "logistic"
 
     _learner = "lkm_books"
+    _unproved = "Li & Liao (2022) bound the expected regret of LKMBooks; that bound is not computed here."
 
     def _configure(self, recipe: Recipe, rows: int | None, **derived: Any) -> None:
         if self.horizon is None and rows is None:
@@ -67,9 +58,3 @@ class LKMBooks(StoringLearner):
                 "horizon=None: LKMBooks needs to know the number of rounds in advance; set horizon, or use fit."
             )
         super()._configure(recipe, rows, horizon=rows if self.horizon is None else self.horizon)
-
-    def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        return Guarantee(
-            None,
-            "Li & Liao (2022) bound the expected regret of LKMBooks; that bound is not computed here.",
-        )

@@ -1,10 +1,10 @@
 """M-OMD-H: hinge loss, one buffer per kernel, a reservoir and optimistic gradients."""
 
-from functools import partial
+from typing import Any
 
 from sklearn.utils import Bunch
 
-from pocketkernel.certificate import Bound, Guarantee, theorem_1_afterwards
+from pocketkernel.certificate import Guarantee, theorem_1_afterwards
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._hinge import hinge_guarantee
 from pocketkernel.learners._paper import MirrorDescent
@@ -19,20 +19,12 @@ class MOMDH(MirrorDescent):
 
     Parameters
     ----------
-    kernels
-    budget : int, default=None
-        B, the number of stored examples of each kernel, at least 2; None means 400 unless `memory` is given.
-    memory, step, norm_bound, reservoir, horizon
-    removal : {"half", "restart", "oldest", "eager"}, default="half"
-        What is removed from a full buffer before the next example enters: its newer half, everything, or only the
-        oldest example. "eager" removes the newer half as soon as the buffer is full.
+    kernels, budget, memory, step, norm_bound, reservoir, horizon, removal
     dtype, storage, class_weight, shuffle, epochs, n_jobs, random_state
 
     Attributes
     ----------
-    classes_, budget_
-    kernel_weights_, diagnostics_, nbytes
-        See the properties.
+    classes_, budget_, kernel_weights_, diagnostics_, nbytes
 
     References
     ----------
@@ -61,25 +53,14 @@ class MOMDH(MirrorDescent):
     _loss = "hinge"
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        return hinge_guarantee(
-            self._recipe, done, "Theorem 1 of Li & Liao (2024), after the run", partial(self._bound, done)
-        )
-
-    def _bound(self, done: Bunch, i: int) -> Bound:
-        """What the proof implies for kernel i."""
         made = self._recipe
-        added, removed = int(done.kernel_additions[i]), int(done.kernel_removals[i])
-        # A round that adds to a buffer with free space did not begin with a full buffer.
-        never_full = removed == 0 and int(done.stored[i]) < made.budget
-        return theorem_1_afterwards(
-            float(done.cumulative_loss),
-            errors=float(done.alignment_proxy[i]),
-            removals=removed,
-            full_rounds=0 if never_full else int(done.rounds) - (added - removed),
-            rows=int(done.rounds),
-            kernels=len(made.kernels),
-            budget=made.budget,
-            norm_bound=made.norm_bound,
-            step=made.step,
-            eager=made.removal == "eager",
-        )
+
+        def counts(i: int) -> dict[str, Any]:
+            added, removed = int(done.kernel_additions[i]), int(done.kernel_removals[i])
+            # A round that adds to a buffer with free space did not begin with a full buffer.
+            never_full = removed == 0 and int(done.stored[i]) < made.budget
+            full_rounds = 0 if never_full else int(done.rounds) - (added - removed)
+            return {"removals": removed, "full_rounds": full_rounds, "eager": made.removal == "eager"}
+
+        theorem = "Theorem 1 of Li & Liao (2024), after the run"
+        return hinge_guarantee(made, done, theorem, theorem_1_afterwards, counts)

@@ -18,22 +18,14 @@ class MOMDS(MirrorDescent):
 
     Parameters
     ----------
-    kernels
-    budget : int, default=None
-        B, the number of stored examples, at least 2; None means 400 unless `memory` is given.
-    memory, step, norm_bound
+    kernels, budget, memory, step, norm_bound
     loss : {"logistic", "smooth_hinge"}, default="logistic"
         A loss with |l'| <= G1 and |l'| <= G2 l.
-    removal : {"half", "restart", "oldest", "eager"}, default="half"
-        What is removed from a full buffer before the next example enters: its older half, everything, or only the
-        oldest example. "eager" removes the older half as soon as the buffer is full.
-    dtype, storage, class_weight, shuffle, epochs, n_jobs, random_state
+    removal, dtype, storage, class_weight, shuffle, epochs, n_jobs, random_state
 
     Attributes
     ----------
-    classes_, budget_
-    kernel_weights_, diagnostics_, nbytes
-        See the properties.
+    classes_, budget_, kernel_weights_, diagnostics_, nbytes
 
     References
     ----------

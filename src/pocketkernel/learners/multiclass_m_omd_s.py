@@ -18,20 +18,12 @@ class MulticlassMOMDS(MirrorDescent):
 
     Parameters
     ----------
-    kernels
-    budget : int, default=None
-        B, the number of stored examples, at least 2; None means 400 unless `memory` is given.
-    memory, step, norm_bound
-    removal : {"half", "restart", "oldest", "eager"}, default="half"
-        What is removed from a full buffer before the next example enters: its older half, everything, or only the
-        oldest example. "eager" removes the older half as soon as the buffer is full.
+    kernels, budget, memory, step, norm_bound, removal
     dtype, storage, n_classes, class_weight, shuffle, epochs, n_jobs, random_state
 
     Attributes
     ----------
-    classes_, budget_
-    kernel_weights_, diagnostics_, nbytes
-        See the properties.
+    classes_, budget_, kernel_weights_, diagnostics_, nbytes
 
     References
     ----------

@@ -4,7 +4,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Bound, Guarantee, MixtureSums, mixture_regret
@@ -13,8 +12,8 @@ from pocketkernel.certificate.mixture import RADIUS
 from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Matern32, Polynomial
 from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._described import with_parameters
-from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._learner import ANSWERS, Scores
+from pocketkernel.learners._parameters import flag
 from pocketkernel.learners._pocket import ROOM, WIDTHS, Pocket
 from pocketkernel.learners._recipe import Recipe
 
@@ -41,7 +40,7 @@ EXPERTS = {"ring": "nearest rows", "lag": "last labels"}
 
 
 @with_parameters
-class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
+class PocketClassifier(Pocket, OnlineKernelClassifier):
     """A classifier for streams, in a fixed number of bytes, with nothing to tune.
 
     Scales every column using the rows seen so far; trains several experts in parallel: a linear model, random features
@@ -58,10 +57,10 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     memory : int or str, default="64KiB"
         Total bytes that the learner may use, such as 65536 or "64KiB".
     lag : bool, default=True
-        Whether an expert on the last three labels, and on their running mean, takes part in the mixture. It means "the
-        row after the last label that has arrived": right for the next row of a stream whose labels have some memory,
-        also if labels come late; every row of a block to be predicted is taken for that one. Set it to False if rows
-        are predicted that do not follow the learned ones, or if the order of the labels shall not count.
+        Whether an expert on the last three labels, and on their running mean, takes part in the mixture. It predicts
+        the row after the last label that has arrived, which is right for the next row of a stream whose labels depend
+        on earlier ones, also if labels come late. Every row of a block is predicted as if it were that row: set it to
+        False if the rows to predict do not follow the learned ones, or if the order of labels should not matter.
     dtype, n_classes, class_weight, shuffle
     epochs : int or "auto", default="auto"
         How often `fit` goes through the rows; "auto" means as many passes as give 3,000 rounds, from 1 to 10.
@@ -98,23 +97,19 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
     True
     """
 
-    memory: int | str | None = "64KiB"
     lag: bool = True
     n_classes: int | None = None
     epochs: int | str = "auto"
 
     _learner = "pocket_classifier"
     _multiclass = True
-    _takes_missing = True
-    _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
 
     def predict_then_learn_answers(self, X: Any, y: Any) -> Scores | None:
-        """As `predict_then_learn`, but instead of each row's scores what they say, which the learner knows anyway.
+        """As `predict_then_learn`; returns what the scores of each row say, which the learner computes anyway.
 
         For more than two classes. Returns, for each row, the place of its label in `classes_`, those of the predicted
-        class and of the linear part's, the probability of the predicted one, and the log loss. None, with nothing
-        learned, if they are to be found in another way: nothing was learned before, or labels arrive that were not
-        known then.
+        class and of the linear part's, the probability of the predicted one, and the log loss. Returns None, and learns
+        nothing, if nothing was learned before or a label is new.
 
         Examples
         --------
@@ -169,15 +164,10 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         """Counters of the learner, as of every learner; and events, as `events_`, with event_count, of all so far."""
         return Bunch(**super().diagnostics_, events=self.events_, event_count=self._fitted().events()[0])
 
-    @property
-    def column_relevance_(self) -> npt.NDArray[np.float64]:
-        """What each column is multiplied by before kernels see it, learned from the stream; 1 in the geometric mean."""
-        return np.array(self._fitted().relevance())
-
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         names, evidence = [EXPERTS.get(name, name) for name in self.shares_], self._fitted().evidence()
         if not evidence:
-            return Guarantee(None, "In so little memory it is a linear model alone: there is no mixture to bound.")
+            return Guarantee(None, "In this little memory it is only a linear model: there is no mixture to bound.")
         sums = MixtureSums.of(evidence, len(names))
         own = float(done.cumulative_loss)
         regrets = tuple(zip(names, (own - sums.losses).tolist(), strict=True))
@@ -194,8 +184,7 @@ class PocketClassifier(Pocket, RandomFrequencies, OnlineKernelClassifier):
         )
 
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
-        if not isinstance(self.lag, bool | np.bool_):
-            raise ValueError(f"lag={self.lag!r} is neither True nor False.")
+        flag("lag", self.lag)
         super()._fit_into(recipe, memory)
 
     def _plan_experts(self, recipe: Recipe) -> tuple[tuple[str, int, str], ...]:

@@ -1,18 +1,15 @@
-"""PocketRegressor: PocketClassifier's brother for real targets."""
+"""PocketRegressor: like PocketClassifier, for real targets."""
 
 from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
-from pocketkernel.kernels import Linear
 from pocketkernel.learners._described import with_parameters
-from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._learner import Array, OnlineLearner, Scores
 from pocketkernel.learners._parameters import number, one_of
-from pocketkernel.learners._pocket import WIDTHS, Pocket
+from pocketkernel.learners._pocket import Pocket
 from pocketkernel.learners._recipe import Recipe
 from pocketkernel.learners._targets import as_targets
 
@@ -20,23 +17,23 @@ LOSSES = ("squared", "absolute", "quantile")
 
 
 @with_parameters
-class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):  # type: ignore[misc]
+class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[misc]
     """A regressor for streams, in a fixed number of bytes, with nothing to tune.
 
-    Brings every column, and the target, to one scale, from the rows seen so far. A linear model is learned by recursive
-    least squares; what it leaves is learned by random features of six kernel widths, by a function of each column, and
-    from the most similar of the last rows; all of them are mixed by least squares. Columns that matter more count more
-    in distances. Outliers are tamed, in rows and targets; when the stream changes it notices, and learns fast again.
-    Every answer comes with an interval of any coverage, which holds over time whatever the stream does. A target may be
-    a number or several. NaN in a row is a missing value, and counts as the usual one of its column. Weights of rows are
-    relative, as PocketClassifier's. ``docs/pocket_regressor.md`` explains the design and what it reaches.
+    Scales every column, and the target, using the rows seen so far. A linear model is fitted by recursive least
+    squares; its residuals are learned by random features of six kernel widths, by a function of each column, and from
+    the most similar of the last rows; all of them are mixed by least squares. Columns that matter more count more in
+    distances. The influence of outliers is limited, in rows and targets. It detects changes of the stream and then
+    learns faster. Every prediction has an interval of any coverage, which holds over time whatever the stream does.
+    Supports one or several targets. NaN in a row is a missing value: it counts as the typical value of its column.
+    Row weights are relative, as in PocketClassifier. ``docs/pocket_regressor.md`` explains the design and its results.
 
     Parameters
     ----------
     memory : int or str, default="64KiB"
         Total bytes that the learner may use, such as 65536 or "64KiB".
     loss : {"squared", "absolute", "quantile"}, default="squared"
-        What answers are to be: the mean of y, its median, or a quantile.
+        What is predicted: the mean of y, its median, or a quantile.
     quantile : float, default=0.5
         Which quantile, from 0.001 to 0.999, if loss="quantile".
     dtype, shuffle
@@ -61,7 +58,7 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
     >>> from pocketkernel import PocketRegressor
     >>> X, y = make_friedman1(10_000, noise=1.0, random_state=0)
     >>> model = PocketRegressor(memory="64KiB", random_state=0)
-    >>> answers = model.predict_then_learn(X, y)  # every one made before its y was seen
+    >>> answers = model.predict_then_learn(X, y)  # each made before its y is used
     >>> bool(((y - answers)[1000:].std() < 0.4 * y.std()))
     True
     >>> low, high = model.predict_interval(X, coverage=0.9).T
@@ -71,14 +68,11 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
     True
     """
 
-    memory: int | str | None = "64KiB"
     loss: str = "squared"
     quantile: float = 0.5
 
     _learner = "pocket_regressor"
     _is_regressor = True
-    _takes_missing = True
-    _kernels = (Linear(), *WIDTHS)  # what memory has room for is chosen in _fit_into
 
     n_outputs_: int = field(init=False)
 
@@ -101,7 +95,7 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
 
         Notes
         -----
-        If an error or Ctrl-C ends the call, the estimator is what it was before.
+        If an error or Ctrl-C ends the call, the estimator is unchanged.
         """
         self._feed(X, y, None, sample_weight, restart=True)
         return self
@@ -109,17 +103,17 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn every row of X once, in order, continuing from what was learned before. Parameters as in `fit`.
 
-        After an error nothing of X has been learned. After Ctrl-C the first rows of X have been learned, completely:
-        ``diagnostics_.rounds`` tells how many (rows of weight 0 do not count).
+        After an error nothing of X has been learned. After Ctrl-C the first rows of X have been learned completely;
+        ``diagnostics_.rounds`` is their number (rows of weight 0 do not count).
         """
         self.predict_then_learn(X, y, sample_weight)
         return self
 
     def predict_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Scores:
-        """For every row of X: predict it, then learn it with its target. Answers what was predicted before.
+        """Predict every row of X, then learn it. Returns the predictions, each made before its target is used.
 
-        The fast path for progressive evaluation, with whole blocks or with one row at a time. Parameters and the state
-        after Ctrl-C as in `partial_fit`, answers as in `predict`. The very first answer is 0.
+        This is the fast path for progressive evaluation, with whole blocks or with one row at a time. Parameters and
+        the state after Ctrl-C are as in `partial_fit`, predictions as in `predict`. The very first one is 0.
         """
         if self._takes_as_it_is(X) and type(y) is np.ndarray:
             answers = self._room_for_scores(len(X))
@@ -133,7 +127,7 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
     def predict(self, X: Any) -> Scores:
         """Predictions for the rows of X, of shape (n,), or (n, m) if there are m > 1 targets. Learns nothing.
 
-        A long block is shared among threads (see `n_jobs`), which changes nothing but the time.
+        A long block is shared among threads (see `n_jobs`), which only affects the time.
         """
         return self._scores(X)
 
@@ -144,21 +138,21 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
         ----------
         X : array, sparse matrix or data frame of shape (n, d)
         coverage : float, default=0.9
-            Share of the targets that are to lie between the bounds, from 0.01 to 0.999: half of the others below, half
-            above.
+            Share of the targets that should lie between the bounds, from 0.01 to 0.999; half of the others lie below,
+            half above.
 
         Notes
         -----
-        Bounds are made from the errors on the rows learned so far, and hold for the rows to come next: over any stretch
-        of the stream the share of targets within is what was asked for, but for a part that shrinks like one over the
-        number of rows; even while the stream changes. (Exactly so for coverages 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99;
-        others are interpolated.) The width of an interval depends on how large errors have been of late, not on x.
+        Bounds are computed from the errors on the rows learned so far, and hold for the rows that come next: over any
+        stretch of the stream, even while it changes, the share of targets inside differs from `coverage` by a term that
+        shrinks like one over the number of rows. (This is exact for coverages 0.5, 0.6, 0.7, 0.8, 0.9, 0.95 and 0.99;
+        others are interpolated.) The width of an interval depends on the size of recent errors, not on x.
         """
         answers = self.predict(X)
         return np.sort(answers[..., None] + self.margins(coverage), axis=-1)
 
     def margins(self, coverage: float = 0.9) -> Scores:
-        """What to add to an answer to get the bounds of its interval, of shape (2,), or (m, 2).
+        """What to add to a prediction to get the bounds of its interval, of shape (2,), or (m, 2).
 
         They are the same for all rows until the next one is learned: see `predict_interval`.
         """
@@ -167,14 +161,6 @@ class PocketRegressor(Pocket, RandomFrequencies, RegressorMixin, OnlineLearner):
             raise ValueError(f"coverage={coverage!r} is out of range: use a share from 0.01 to 0.999.")
         margins = np.reshape(self._fitted().margins(share), (-1, 2)) * [-1.0, 1.0]
         return margins[0] if self.n_outputs_ == 1 else margins
-
-    @property
-    def column_relevance_(self) -> npt.NDArray[np.float64]:
-        """How much each column counts in similarity, relative to the others; their geometric mean is about 1.
-
-        All 1 for rows of 64 columns or more, which it is not learned for.
-        """
-        return np.array(self._fitted().relevance())
 
     # ---- targets ----------------------------------------------------------------------------------------------------
 

@@ -1,15 +1,13 @@
 """Raker: random features shared by all kernels."""
 
-from sklearn.utils import Bunch
-
-from pocketkernel.certificate import Guarantee
+from pocketkernel.learners._base import OnlineKernelClassifier
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._frequencies import RandomFrequencies
-from pocketkernel.learners._paper import KernelLearner
+from pocketkernel.learners._paper import Kernels
 
 
 @with_parameters
-class Raker(RandomFrequencies, KernelLearner):
+class Raker(RandomFrequencies, OnlineKernelClassifier):
     """Random-feature multi-kernel learning (Raker), a baseline of the paper.
 
     Stores no examples: each Gaussian kernel is a linear model on cosines and sines of D random projections, which all
@@ -27,9 +25,7 @@ class Raker(RandomFrequencies, KernelLearner):
         eta, the step size of the kernels and of their weights, positive. The paper tries 10^-3 ... 10^3 over sqrt(T).
     regularization : float, default=0.0005
         mu, weight of the squared norm, from 0 to less than 1/rate. The paper tries 0.05, 0.005 and 0.0005.
-    loss : {"logistic", "hinge", "smooth_hinge"}, default="logistic"
-        The loss.
-    dtype, class_weight, shuffle, epochs, n_jobs, random_state
+    loss, dtype, class_weight, shuffle, epochs, n_jobs, random_state
 
     Attributes
     ----------
@@ -58,6 +54,7 @@ class Raker(RandomFrequencies, KernelLearner):
     True
     """
 
+    kernels: Kernels = None
     features: int | None = None
     rate: float = 0.5
     regularization: float = 0.0005
@@ -65,9 +62,4 @@ class Raker(RandomFrequencies, KernelLearner):
 
     _learner = "raker"
     _budget_name = "features"
-
-    def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        return Guarantee(
-            None,
-            "Shen, Chen & Giannakis (2019) bound the regret of Raker; that bound is not computed here.",
-        )
+    _unproved = "Shen, Chen & Giannakis (2019) bound the regret of Raker; that bound is not computed here."

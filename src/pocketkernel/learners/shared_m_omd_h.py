@@ -1,10 +1,10 @@
 """SharedMOMDH: the hinge loss, one buffer shared by all kernels, a reservoir and optimistic gradients."""
 
-from functools import partial
+from typing import Any
 
 from sklearn.utils import Bunch
 
-from pocketkernel.certificate import Bound, Guarantee, shared_buffer_afterwards
+from pocketkernel.certificate import Guarantee, shared_buffer_afterwards
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._hinge import hinge_guarantee
 from pocketkernel.learners._paper import MirrorDescent
@@ -21,16 +21,12 @@ class SharedMOMDH(MirrorDescent):
 
     Parameters
     ----------
-    kernels
-    budget : int, default=None
-        B, the number of stored examples, at least 2; None means 400 unless `memory` is given.
-    memory, step, norm_bound, reservoir, horizon, dtype, storage, class_weight, shuffle, epochs, n_jobs, random_state
+    kernels, budget, memory, step, norm_bound, reservoir, horizon
+    dtype, storage, class_weight, shuffle, epochs, n_jobs, random_state
 
     Attributes
     ----------
-    classes_, budget_
-    kernel_weights_, diagnostics_, nbytes
-        See the properties.
+    classes_, budget_, kernel_weights_, diagnostics_, nbytes
 
     References
     ----------
@@ -58,20 +54,10 @@ class SharedMOMDH(MirrorDescent):
     _loss = "hinge"
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
-        bound = partial(self._bound, done, self._fitted().evidence())
-        return hinge_guarantee(self._recipe, done, "The bound of M-OMD-H, for one shared buffer", bound)
+        spent = self._fitted().evidence()
 
-    def _bound(self, done: Bunch, spent: list[float], i: int) -> Bound:
-        """What the proof implies for kernel i."""
-        made = self._recipe
-        return shared_buffer_afterwards(
-            float(done.cumulative_loss),
-            errors=float(done.alignment_proxy[i]),
-            spent=spent[i],
-            removals=int(done.removals),
-            rows=int(done.rounds),
-            kernels=len(made.kernels),
-            budget=made.budget,
-            norm_bound=made.norm_bound,
-            step=made.step,
-        )
+        def counts(i: int) -> dict[str, Any]:
+            return {"spent": spent[i], "removals": int(done.removals)}
+
+        theorem = "The bound of M-OMD-H, for one shared buffer"
+        return hinge_guarantee(self._recipe, done, theorem, shared_buffer_afterwards, counts)

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +26,10 @@ class Series:
     """
 
     name: str
-    x: npt.ArrayLike
-    y: npt.ArrayLike
-    low: npt.ArrayLike | None = None
-    high: npt.ArrayLike | None = None
+    x: Any  # array-like when it is given, an array afterwards; so are the others
+    y: Any
+    low: Any = None
+    high: Any = None
     colour: int | None = None
     reference: bool = False
 
@@ -59,7 +58,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Lines over a common x axis, or areas upon each other.
+    """Lines over a common x axis, or stacked areas.
 
     Parameters
     ----------
@@ -78,7 +77,7 @@ class Chart:
     markers : bool, default=True
         Every point is marked.
     stacked : bool, default=False
-        Areas, each upon the one before, up to 1; else lines.
+        Areas, each on top of the one before, up to 1; otherwise lines.
     marks : list of Mark, default=()
         Vertical lines where something happened.
 

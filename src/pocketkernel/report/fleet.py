@@ -1,4 +1,4 @@
-"""The report of a fleet: how its keys fare, and how they learn with age."""
+"""The report of a fleet: how well its keys are predicted, and how that changes with their age."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -65,7 +65,7 @@ def write_fleet_report(
     Parameters
     ----------
     path : path
-        The HTML file; one that is there is replaced.
+        The HTML file; an existing one is replaced.
     title : str
         Of the page.
     measure : Measure
@@ -80,7 +80,7 @@ def write_fleet_report(
     slot_bytes, nbytes : int
         Bytes of a model, and of the whole fleet.
     slowest : Table
-        Keys that fare worst.
+        Keys with the highest rates of mistakes, or errors.
     next_steps : list of Step, default=()
         What the reader may do next.
     """

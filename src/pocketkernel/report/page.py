@@ -19,7 +19,7 @@ SECTIONS = {
     "errors": ("Errors", ""),
     "classes": ("Classes", ""),
     "probabilities": ("Probabilities", ""),
-    "columns": ("What the model leans on", ""),
+    "columns": ("Influence of columns", ""),
     "kernels": ("Kernel weights", "Share of each kernel in the mixture."),
     "buffer": ("Buffer", ""),
     "loss": ("Loss and memory", ""),
@@ -66,10 +66,10 @@ def write_page(
     commands: Iterable[str] = (),
     versions: str = "",
 ) -> None:
-    """Write a page of tables and charts; a file that is there is replaced.
+    """Write a page of tables and charts; an existing file is replaced.
 
     The lead is a sentence below the title; `warnings` stand out below the headline numbers. Charts and other parts go
-    by section, see SECTIONS. `repeated` tells whether lines are means, and bands standard deviations: a note says so.
+    by section, see SECTIONS. `repeated`: lines are means and bands standard deviations, and a note says so.
     `commands` are command lines that do it again, and `versions` what they did it with.
     """
     safe = markupsafe.Markup

@@ -55,7 +55,7 @@ def write_report(
     Parameters
     ----------
     path : path
-        The HTML file; one that is there is replaced.
+        The HTML file; an existing one is replaced.
     record : Record
         The run.
     title : str, default="Report"

@@ -1,4 +1,4 @@
-"""Charts as figures of HTML with an inline SVG: no scripts, colours by CSS variables, see page.css."""
+"""Charts as figures of HTML with an inline SVG: no scripts, colours by CSS variables, see chart.css."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -47,13 +47,13 @@ def figure(chart: Chart, identifier: str, *, small: bool = False) -> str:
 
 def axes_of(chart: Chart) -> tuple[Axis, Axis]:
     """Axes on which all of a chart is shown."""
-    xs = np.concatenate([_array(one.x) for one in chart.series] or [np.empty(0)])
+    xs = np.concatenate([one.x for one in chart.series] or [np.empty(0)])
     finite = xs[np.isfinite(xs)]
     from_zero = bool(len(finite)) and 0 <= finite.min() <= 0.25 * finite.max()
     x = Axis.around(xs, unit=chart.x_unit, log=chart.log_x, zero=from_zero, tight=True)
     if chart.stacked:
         return x, Axis(0.0, 1.0, chart.y_unit, step=0.25)
-    parts = [_array(part) for one in chart.series for part in (one.y, one.low, one.high) if part is not None]
+    parts = [part for one in chart.series for part in (one.y, one.low, one.high) if part is not None]
     ys = np.concatenate(parts or [np.empty(0)])
     return x, Axis.around(ys, unit=chart.y_unit, log=chart.log_y, zero=chart.zero)
 
@@ -88,7 +88,7 @@ def drawing(chart: Chart, identifier: str, width: int, height: int) -> Iterator[
     )
     yield from _axes(chart, frame)
     yield from _marks(chart, frame)
-    if not any(np.any(np.isfinite(_array(one.y))) for one in chart.series):
+    if not any(np.any(np.isfinite(one.y)) for one in chart.series):
         middle = (frame.left + frame.right) / 2
         yield f'<text class="empty" x="{middle:.0f}" y="{height / 2:.0f}">nothing to show</text>'
     elif chart.stacked:
@@ -172,24 +172,24 @@ def _points(one: Series, chart: Chart, x: Floats, y: Floats) -> Iterator[str]:
         goals = np.linspace(x[shown[0]], x[shown[-1]], HINTS)
         shown = shown[np.unique([int(np.argmin(np.abs(x[shown] - goal))) for goal in goals])]
     for n in shown:
-        text = f"{one.name} at {precisely(_array(one.x)[n], chart.x_unit)} {chart.x_label}".rstrip()
-        text += f": {precisely(_array(one.y)[n], chart.y_unit)}"
+        text = f"{one.name} at {precisely(one.x[n], chart.x_unit)} {chart.x_label}".rstrip()
+        text += f": {precisely(one.y[n], chart.y_unit)}"
         if one.low is not None and one.high is not None:
-            ends = (precisely(float(_array(end)[n]), chart.y_unit) for end in (one.low, one.high))
+            ends = (precisely(float(end[n]), chart.y_unit) for end in (one.low, one.high))
             text += f" ({' to '.join(ends)})"
         yield f'<circle class="hint" cx="{x[n]:.1f}" cy="{y[n]:.1f}" r="7"><title>{escape(text)}</title></circle>'
 
 
 def _areas(chart: Chart, frame: _Frame) -> Iterator[str]:
-    """Areas upon each other; each edge is thinned once, so that neighbours meet."""
+    """Stacked areas; each edge is thinned once, so that neighbours meet."""
     x = frame.across(chart.series[0].x)
-    tops = np.cumsum([np.nan_to_num(_array(one.y), posinf=0.0, neginf=0.0) for one in chart.series], axis=0)
+    tops = np.cumsum([np.nan_to_num(one.y, posinf=0.0, neginf=0.0) for one in chart.series], axis=0)
     if len(x) == 1:  # one point is shown as a bar
         x, tops = np.array([frame.left, frame.right], dtype=np.float64), np.repeat(tops, 2, axis=1)
     below = [(float(x[0]), float(frame.bottom)), (float(x[-1]), float(frame.bottom))]
     for one, top in zip(chart.series, tops, strict=True):
         edge = _thinned(x, frame.up(top))
-        last = precisely(float(_array(one.y)[-1]), chart.y_unit)
+        last = precisely(float(one.y[-1]), chart.y_unit)
         yield (
             f'<path class="area" {_style(one, chart)} d="{_path([*edge, *below[::-1]])}Z">'
             f"<title>{escape(one.name)}: {escape(last)} at the end</title></path>"
@@ -234,18 +234,14 @@ def _description(chart: Chart) -> str:
     """What the picture shows, for those who do not see it."""
     ends = []
     for one in chart.series:
-        finite = np.flatnonzero(np.isfinite(_array(one.y)))
+        finite = np.flatnonzero(np.isfinite(one.y))
         if len(finite):
-            ends.append(f"{one.name} ends at {precisely(float(_array(one.y)[finite[-1]]), chart.y_unit)}")
-    kind = "Areas upon each other" if chart.stacked else "Lines"
+            ends.append(f"{one.name} ends at {precisely(float(one.y[finite[-1]]), chart.y_unit)}")
+    kind = "Stacked areas" if chart.stacked else "Lines"
     return f"{kind} over {chart.x_label or 'x'}. {chart.note} {'; '.join(ends) or 'Nothing to show'}."
 
 
 # ---- parts ----------------------------------------------------------------------------------------------------------
-
-
-def _array(values: npt.ArrayLike) -> Floats:
-    return np.asarray(values, dtype=np.float64)
 
 
 def _number(one: Series, chart: Chart) -> int:

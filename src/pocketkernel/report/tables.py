@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from pocketkernel.report.axes import NOT_A_NUMBER
+from pocketkernel.report.axes import written
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Column:
         if cell is None or isinstance(cell, str):
             return cell or ""
         if not math.isfinite(cell):
-            return NOT_A_NUMBER if math.isnan(cell) else "∞" if cell > 0 else "-∞"
+            return written(cell)
         if isinstance(cell, int):
             return f"{cell:,}"
         return f"{cell:.4g}" if self.digits is None else f"{cell:,.{self.digits}f}"

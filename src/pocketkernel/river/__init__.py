@@ -11,15 +11,13 @@ Every score equals that of the learner itself, given the same rows and seed.
 
 from typing import Any
 
+from pocketkernel._optional import optional
 from pocketkernel.learners import OnlineLearner, PocketRegressor
 
-try:
-    import river as _  # noqa: F401
-except ImportError as error:
-    raise ImportError('pocketkernel.river needs River: pip install "pocketkernel[river]"') from error
+optional("river", "pocketkernel.river", "river")
 
-from pocketkernel.river._classifier import KernelClassifier
-from pocketkernel.river._regressor import KernelRegressor
+from pocketkernel.river._classifier import KernelClassifier  # noqa: E402
+from pocketkernel.river._regressor import KernelRegressor  # noqa: E402
 
 __all__ = ["KernelClassifier", "KernelRegressor"]
 

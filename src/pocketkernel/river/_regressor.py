@@ -19,11 +19,11 @@ class KernelRegressor(Adapter, base.MiniBatchRegressor):
     Parameters
     ----------
     learner : PocketRegressor
-        What learns: a copy of it, with all of its parameters but random_state.
+        The learner. It is copied, never changed. Leave its `random_state` at None.
     width : int, default=64
-        Columns that there is room for: as many names have a column of their own, more share columns.
+        Number of columns, from 1 to 1,000,000. The first `width` names get a column each; later ones share columns.
     seed : int, default=None
-        Takes the place of the learner's random_state.
+        Seed of the learner, in place of its `random_state`.
 
     Examples
     --------
