@@ -5,6 +5,7 @@ The records are parsed in the binding (text.cpp), which reports line and column 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -81,11 +82,19 @@ class Delimited:
 
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
-        found, whole = self._read_sample()
-        texts: dict[str, Texts] = dict(zip(self.names, found, strict=True))
-        numeric = [name for name, is_it in zip(*self.schema, strict=True) if is_it]
-        numbers = {name: to_numbers(texts[name], POINT)[0] for name in numeric}
-        return Sample(len(found[0]), whole, texts, numbers, decimal=COMMA if self.delimiter == ";" else POINT)
+        pages = list(self._pages("t" * len(self.names)))
+        columns = [self._texts(page.spans[: done.rows], {}) for page, done in pages]
+        texts: dict[str, Texts] = dict(
+            zip(self.names, map(list, map(chain.from_iterable, zip(*columns, strict=True))), strict=True)
+        )
+        last = pages[-1][1]
+        whole = self.text.final and (last.next if last.fault else last.end) >= len(self.text.buffer)
+        letters = "".join("n" if is_number else "-" for is_number in self.schema.numeric)
+        numbers = np.concatenate([page.numbers[: done.rows] for page, done in self._pages(letters)])
+        numeric = [name for name, is_number in zip(*self.schema, strict=True) if is_number]
+        rows = sum(done.rows for _, done in pages)
+        decimal = COMMA if self.delimiter == ";" else POINT
+        return Sample(rows, whole, texts, dict(zip(numeric, numbers.T, strict=True)), decimal=decimal)
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
         """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-).
@@ -218,21 +227,16 @@ class Delimited:
                 break
         return [letter == "n" for letter in letters]
 
-    def _read_sample(self) -> tuple[list[list[str | None]], bool]:
-        """Columns of text of the first rows, and whether there are no others; rows that cannot be read are left out."""
-        text, start = self.text, self.text.at
-        letters = "t" * len(self.names)
-        left = min(INFERRED, max(1, NUMBERS // len(letters)))
-        found: list[list[str | None]] = [[] for _ in letters]
+    def _pages(self, letters: str) -> Iterator[tuple["_Page", _core.Parsed]]:
+        """The first rows, and how far each page goes; rows that cannot be read are left out."""
+        left, start = min(INFERRED, max(1, NUMBERS // len(letters))), self.text.at
         while left:
             page = _Page(letters, min(left, ROWS))
-            done = page.read(text, self.delimiter, start)
-            for column, further in zip(found, self._texts(page.spans[: done.rows], {}), strict=True):
-                column.extend(further)
+            done = page.read(self.text, self.delimiter, start)
+            yield page, done
             left, start = left - done.rows, done.next if done.fault else done.end
             if not done.fault and done.rows < len(page.lines):
-                break
-        return found, text.final and start >= len(text.buffer)
+                return
 
     def _take_off_text(self, letters: list[str], start: int) -> None:
         """Mark all columns that have no number in the record at `start`: together, as reading it for each is slow."""

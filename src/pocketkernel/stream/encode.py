@@ -304,6 +304,7 @@ class Encoding:
 
     # ---- as JSON ----------------------------------------------------------------------------------------------------
 
+    @no_search()
     def to_dict(self) -> dict[str, Any]:
         """Everything, in a form that `json.dumps` takes. What a feature does not use is left out."""
         written = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("features", "frozen")}

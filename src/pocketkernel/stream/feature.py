@@ -7,12 +7,13 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
-from pocketkernel._fields import Fields, is_count, is_flag, is_number, is_text, list_of
+from pocketkernel._fields import Check, all_fields, is_count, is_flag, is_number, is_text, list_of
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import dates, values
 from pocketkernel.stream.values import Floats, Texts
 
 Kind = Literal["number", "decimal", "boolean", "date", "category"]
+KINDS = get_args(Kind)
 MOST_CATEGORIES = 1 << 16
 
 
@@ -115,29 +116,16 @@ class Feature:
 
     def to_dict(self) -> dict[str, Any]:
         """What differs from a fresh column of numbers; categories in the order of their places."""
-        used = dict(zip(_NAMES, _fields_of(self), strict=True))
-        used["categories"], used["parts"] = list(self.categories), list(self.parts)
-        used["kind"] = "" if self.kind == "number" else self.kind
-        return {name: value for name, value in used.items() if value}
+        used = {name: value for name, value in zip(_NAMES, _fields_of(self), strict=True) if value}
+        if self.kind == "number":
+            del used["kind"]
+        return used | {name: list(used[name]) for name in ("parts", "categories") if name in used}
 
     @classmethod
     def from_dict(cls, written: Any, where: str) -> "Feature":
         """The feature that `to_dict` wrote."""
-        given = Fields(written, where)
-        self = cls(
-            given.take("name", is_text, ""),
-            given.take("kind", _is_kind, "number"),
-            given.take("style", is_text, ""),
-            given.take("parts", list_of(_is_part), ()),
-            given.take("places", _are_places, 0),
-            given.take("spare", _are_places, 0),
-            given.take("flag", is_flag, False),
-            {text: place for place, text in enumerate(given.take("categories", _are_categories, ()))},
-            given.take("hashed", is_count, 0),
-            given.take("total", is_number, 0.0),
-            given.take("count", is_count, 0),
-        )
-        given.end()
+        self = cls(**{"name": "", **all_fields(written, where, _CHECKS)})
+        self.categories = {text: place for place, text in enumerate(self.categories)}
         self._check(where)
         return self
 
@@ -168,7 +156,7 @@ def _hash(text: str) -> int:
 
 
 def _is_kind(value: Any) -> bool:
-    return value in get_args(Kind)
+    return value in KINDS
 
 
 def _is_part(value: Any) -> bool:
@@ -179,5 +167,23 @@ def _are_places(value: Any) -> bool:
     return is_count(value) and value <= MOST_CATEGORIES
 
 
+_are_texts = list_of(is_text)
+
+
 def _are_categories(value: Any) -> bool:
-    return list_of(is_text)(value) and len(set(value)) == len(value)
+    return _are_texts(value) and len(set(value)) == len(value)
+
+
+_CHECKS: dict[str, Check] = {
+    "name": is_text,
+    "kind": _is_kind,
+    "style": is_text,
+    "parts": list_of(_is_part),
+    "places": _are_places,
+    "spare": _are_places,
+    "flag": is_flag,
+    "categories": _are_categories,
+    "hashed": is_count,
+    "total": is_number,
+    "count": is_count,
+}

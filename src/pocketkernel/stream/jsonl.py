@@ -68,18 +68,18 @@ class JsonLines:
         least = len(rows) / 100 if infer else len(rows) / 2
         keys = [key for key, count in counts.items() if count > least or key in known]
         names = [name for name in columns or keys if name != optional or name in counts]
-        values = _columns(rows, names)
-        self.schema = Schema(names, [TYPES["n"].issuperset(map(type, values[name])) for name in names])
+        self._values = _columns(rows, names)  # of the first rows
+        self.schema = Schema(names, [TYPES["n"].issuperset(map(type, self._values[name])) for name in names])
 
     @no_search()
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
-        rows = [row for _, row in self.first if isinstance(row, dict)]
-        columns = _columns(rows, self.schema.names)
+        rows = sum(isinstance(row, dict) for _, row in self.first)
+        columns, self._values = self._values, {}
         lists = frozenset(name for name, values in columns.items() if list in map(type, values))
         texts: dict[str, Texts] = {name: _texts(values) for name, values in columns.items()}
         numeric = [name for name, is_it in zip(*self.schema, strict=True) if is_it]
-        return Sample(len(rows), self.ended, texts, {name: _numbers(columns[name]) for name in numeric}, lists)
+        return Sample(rows, self.ended, texts, {name: _numbers(columns[name]) for name in numeric}, lists)
 
     def _more(self, found: list[Row], most: int) -> None:
         """Take further rows, no more than `most` and as many as there are without waiting for others."""

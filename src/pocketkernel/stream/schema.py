@@ -195,7 +195,7 @@ def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: boo
         encoded += f", {guess.missing:.1%} missing"
     encoded += f" ({guess.note})" if guess.note else ""
     role = "number" if feature.kind == "decimal" else feature.kind
-    if feature.kind == "number" and guess.levels and guess.levels.keys() <= TRUTH:
+    if feature.kind == "number" and guess.examples and TRUTH.issuperset(guess.examples):
         role, encoded = "boolean", encoded.replace("as it is", "0 or 1", 1)
     return Column(guess.name, role, encoded, examples, feature.width + feature.flag)
 
