@@ -47,6 +47,10 @@ def one_column(values, name="a", **options):
         (["€ 3,50", "4,25 €", "-€ 1,00"], [3.5, 4.25, -1]),
         (["1 234", "5 678 901", "12"], [1234, 5678901, 12]),
         (["1'234.5", "12"], [1234.5, 12]),
+        (["\u22121.5", "2", "3e\u22122"], [-1.5, 2, 0.03]),
+        (["\u22121,5", "2,25", "\u2212€ 3,00"], [-1.5, 2.25, -3]),
+        (["(1,234.50)", "80.00", "($3.25)"], [-1234.5, 80, -3.25]),
+        (["12,50-", "7,25", "1.000,00-"], [-12.5, 7.25, -1000]),
     ],
 )
 def test_numbers(values, numbers):
@@ -206,6 +210,50 @@ def test_headers():
     assert inferred("a,a,y\n" + rows).inferred.columns[1].name == "a (2)"
     by_r = inferred('"a" "y"\n"1" 5 0\n"2" 6 1\n"3" 6 1\n', delimiter=" ")
     assert roles(by_r) == {"column1": "left out", "a": "number", "y": "label"}
+
+
+BELOW = "".join(f"{k},{k * 0.5},{'red' if k % 3 else 'blue'},{k % 2}\n" for k in range(30))
+
+
+@pytest.mark.parametrize(
+    ("before", "names", "line"),
+    [
+        ("# made by a tool\n# on Monday, at noon\nn,a,b,y\n", ["n", "a", "b"], 4),
+        ("\n# one, two, three, four\n\nn,a,b,y\n", ["n", "a", "b"], 5),  # as many fields, but a header follows
+        ("#n,a,b,y\n", ["#n", "a", "b"], 2),
+        ("# made by a tool\n#n,a,b,y\n", ["#n", "a", "b"], 3),
+        ("# made by a tool\n# n,a,b,y\n", ["n", "a", "b"], 3),  # as numpy.savetxt writes
+        ("sep=,\nn,a,b,y\n", ["n", "a", "b"], 3),
+        ('"sep=,"\r\nn,a,b,y\r\n', ["n", "a", "b"], 3),
+        ("\ufeffsep=,\n# a remark\nn,a,b,y\n", ["n", "a", "b"], 4),
+    ],
+)
+def test_lines_before_the_table(before, names, line):
+    stream = inferred(before + BELOW)
+    assert [column.name for column in stream.inferred.columns] == [*names, "y"]
+    assert (stream.inferred.remarks != []) == (not before.startswith("#n"))
+    assert next(stream.blocks()).line == line
+    # Further files are read in the same way, and with true lines.
+    again = inferred(before + BELOW + "1,x,red,0\n", label=None, encoding=stream.encoding.to_dict(), on_error="raise")
+    with pytest.raises(StreamError, match=f"line {line + 30}, column 3 .a.: expected a finite number, found 'x'"):
+        gather(again.blocks())
+
+
+def test_lines_before_a_table_say_what_divides_it():
+    stream = inferred("sep=;\na;b;y\n" + "1,5;2;0\n2,5;3;1\n" * 9)
+    assert stream.dialect["delimiter"] == ";" and "sep=;" in stream.inferred.remarks[0]
+    stream = inferred("# a\n# b\n# c\nn\ta\ty\n" + "1\t2\t0\n2\t3\t1\n" * 9)
+    assert stream.dialect["delimiter"] == "\t" and stream.inferred.remarks[0].startswith("Lines 1 to 3 are comments")
+
+
+def test_a_file_of_nothing_but_comments_is_no_table():
+    with pytest.raises(ValueError, match="label='y' is not a column"):
+        inferred("# a,b\n# c,d\n")
+
+
+@pytest.mark.parametrize("values", [["(1)", "(2)", "(3)"], ["(1.5)", "-2.5", "3"], ["5-", "-2", "3"]])
+def test_negative_numbers_are_written_in_one_way(values):
+    assert one_column(values * 8)[0] == "category"
 
 
 def test_text_that_is_not_utf8():

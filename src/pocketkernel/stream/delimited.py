@@ -15,7 +15,7 @@ from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, sho
 from pocketkernel.stream.files import Opened, Text
 from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import Sample
-from pocketkernel.stream.sniff import LINES, delimiter_of, is_header
+from pocketkernel.stream.sniff import LINES, Before, delimiter_of, is_header, lines_before
 from pocketkernel.stream.table import INFERRED, SAMPLE, Schema, Table
 from pocketkernel.stream.values import COMMA, POINT, Texts, to_numbers
 
@@ -49,16 +49,23 @@ class Delimited:
         while not self.text.final and b"\n" not in self.text.buffer:
             self.text.more()
         self._check_text()
+        before = self._skip_lines_before() if infer else Before()
         if delimiter is None:
-            delimiter = delimiter_of(self.text.buffer[: 1 << 16], usual, wanted) if infer else usual
+            start = self.text.buffer[self.text.at : self.text.at + (1 << 16)]
+            delimiter = before.delimiter or (delimiter_of(start, usual, wanted) if infer else usual)
         self.delimiter = delimiter
         first = self._first_record()
+        above = before.named(delimiter) if header is not False and columns is None else []
+        if above and not self._are_names(above, first, wanted):
+            above = []
         if header is None:
-            header = self._has_header(first, columns, wanted)
-        self.header = header
+            header = bool(above) or self._has_header(first, columns, wanted)
+        self.header, self.remarks = header, _remarks(before, bool(above))
         if header and self._first_faults:
             raise next(iter(self._first_faults.values()))
-        if header:
+        if above:
+            names = self._named(above)
+        elif header:
             names = self._named(first)
             if columns is not None and sorted(columns) != sorted(names):
                 raise self._refused(f"the columns {', '.join(columns)}", ", ".join(names))
@@ -80,6 +87,16 @@ class Delimited:
         if self.lenient and b"\0" in start:
             raise StreamError("a table as text", "binary data", file=self.text.name)
 
+    def _skip_lines_before(self) -> Before:
+        """Go to the first line of the table."""
+        text = self.text
+        while True:
+            before = lines_before(text.buffer, text.at)
+            if text.final or b"\n" in text.buffer[before.end :]:
+                text.advance(before.end, before.lines)
+                return before
+            text.more()
+
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
         pages = list(self._pages("t" * len(self.names)))
@@ -94,7 +111,7 @@ class Delimited:
         numeric = [name for name, is_number in zip(*self.schema, strict=True) if is_number]
         rows = sum(done.rows for _, done in pages)
         decimal = COMMA if self.delimiter == ";" else POINT
-        return Sample(rows, whole, texts, dict(zip(numeric, numbers.T, strict=True)), decimal=decimal)
+        return Sample(rows, whole, texts, dict(zip(numeric, numbers.T, strict=True)), decimal=decimal, remarks=self.remarks)
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
         """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-).
@@ -178,6 +195,14 @@ class Delimited:
         self._after_first, self._first_lines = done.end, done.lines
         self._first_faults: dict[int, StreamError] = {}
         return [field or "" for (field,) in self._texts(page.spans[:1], self._first_faults)]
+
+    def _are_names(self, above: list[str], first: list[str], wanted: Sequence[str]) -> bool:
+        """Whether a comment has the names of the columns, given the first record below it."""
+        if len(above) != len(first) or len(above) < 2 or not all(above) or any(map(_is_number, above)):
+            return False
+        if wanted:
+            return not set(wanted).isdisjoint(above)
+        return above[0].startswith("#") or not self._has_header(first, None, ())
 
     def _has_header(self, first: list[str], columns: list[str] | None, wanted: Sequence[str]) -> bool:
         if columns is not None or not self.lenient:
@@ -289,6 +314,16 @@ class _Page:
         return _core.parse_delimited(
             b'"' + raw + b'"', 0, True, ",", self.letters, self.numbers, self.spans, self.lines
         )
+
+
+def _remarks(before: Before, are_names: bool) -> list[str]:
+    """What was made of the lines before a table."""
+    remarks = [f"The file says what divides its fields (sep={before.delimiter})."] if before.delimiter else []
+    lines = [number + 1 for number, _ in before.comments[: len(before.comments) - are_names]]
+    if lines:
+        are = f"Line {lines[0]} is a comment" if len(lines) == 1 else f"Lines {lines[0]} to {lines[-1]} are comments"
+        remarks.append(f"{are} (#) before the table, not rows.")
+    return remarks
 
 
 def _looks_like_a_number(word: bytes) -> bool:

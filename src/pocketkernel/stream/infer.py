@@ -39,6 +39,7 @@ class Sample(NamedTuple):
     numbers: dict[str, Floats]  # those that have nothing but numbers
     lists: frozenset[str] = frozenset()  # columns that have lists or objects
     decimal: str = POINT  # the usual decimal sign of such files
+    remarks: Sequence[str] = ()  # what else was found in the file
 
 
 @dataclass(slots=True)
@@ -247,8 +248,8 @@ def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
         wrong_by = {sign: values.to_numbers(numbers, sign)[1] for sign in values.DECIMALS}
         best = min(wrong_by, key=lambda sign: _wrong(guess, wrong_by[sign], numbers))
         wrong = wrong_by[best]
-        if _wrong(guess, wrong, numbers) <= TYPOS * guess.present:
-            right = [level for k, level in enumerate(numbers) if k not in set(wrong)]
+        right = [level for k, level in enumerate(numbers) if k not in set(wrong)]
+        if _wrong(guess, wrong, numbers) <= TYPOS * guess.present and values.negatives_agree(right):
             style = values.decimal_of(right, sample.decimal) or best
             role: Role = "number" if style == POINT and all(map(_is_plain, right)) else "decimal"
             style = style if role == "decimal" else ""

@@ -65,12 +65,15 @@ class Inferred:
         Whether they are all rows.
     labels : list of str
         Their labels.
+    remarks : list of str
+        What else was found in the file, such as comments before the table.
     """
 
     columns: list[Column]
     rows: int
     whole: bool
     labels: list[str]
+    remarks: list[str]
 
 
 @no_search()
@@ -130,7 +133,7 @@ def plan(
         _described(guesses[name], features.get(name), name == target, name == key, name in dropped) for name in names
     ]
     labels = [] if looks is None else list(looks.levels.elements())
-    return made, Inferred(columns, sample.rows, sample.whole, labels)
+    return made, Inferred(columns, sample.rows, sample.whole, labels, list(sample.remarks))
 
 
 def named_label(label: Label, names: list[str], guesses: dict[str, Guess]) -> str | None:

@@ -1,13 +1,62 @@
 """How a text table is written, judged by its first lines: the delimiter, and whether they have the names."""
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from pocketkernel.stream.values import Texts
 
 DELIMITERS = ",;\t|"
 LINES = 50
+_SEPARATOR = re.compile(rb'"?sep=([,;\t|])"?', re.IGNORECASE)
+
+
+class Before(NamedTuple):
+    """Lines before a table."""
+
+    end: int = 0  # where the table begins
+    lines: int = 0  # how many
+    delimiter: str = ""  # what they say that it is, as Excel writes
+    comments: tuple[tuple[int, str], ...] = ()  # number of each line from 0, and its text
+
+    def named(self, delimiter: str) -> list[str]:
+        """The fields of the last comment, which may be the names of the columns: `#id,a` as it is, `# id,a` without #.
+
+        Examples
+        --------
+        >>> Before(comments=((0, "# id, size"),)).named(","), Before(comments=((0, "#id,size"),)).named(",")
+        (['id', 'size'], ['#id', 'size'])
+        """
+        text = self.comments[-1][1] if self.comments else ""
+        text = text[1:] if text[1:2].isspace() else text
+        fields = next(csv.reader([text.strip()], delimiter=delimiter, skipinitialspace=True), [])
+        return [field.strip() for field in fields]
+
+
+def lines_before(text: bytes, at: int = 0) -> Before:
+    r"""What comes before a table: a line of Excel that names the delimiter, and comments; none if nothing follows.
+
+    Examples
+    --------
+    >>> lines_before(b"sep=;\n# made by a tool\na;b\n1;2\n")
+    Before(end=23, lines=2, delimiter=';', comments=((1, '# made by a tool'),))
+    """
+    nothing = found = Before(at)
+    number, delimiter, comments = 0, "", []
+    while (end := text.find(b"\n", at) + 1) > 0:
+        line = text[at:end].strip(b"\r\n ")
+        if separator := _SEPARATOR.fullmatch(line):
+            delimiter = separator[1].decode()
+        elif line.startswith(b"#"):
+            comments.append((number, line.decode("utf-8", "replace")))
+        elif line.strip():
+            return found
+        number, at = number + 1, end
+        if line:
+            found = Before(at, number, delimiter, tuple(comments))
+    return found if text[at:].strip() else nothing
 
 
 def delimiter_of(text: bytes, usual: str, names: Sequence[str] = ()) -> str:

@@ -33,18 +33,27 @@ BOOLEANS = TRUE | FALSE
 POINT, COMMA = ".", ","
 DECIMALS = (POINT, COMMA)
 
+MINUS = "\u2212"
+"""The typographic minus."""
+
 _UNITS = r"(?:[$€£¥₹%]|usd|eur|gbp|chf|kr)"
 _SPACES = "\u00a0\u202f\u2009\u2019 '"
-_FORMS = {
-    decimal: re.compile(
-        rf"{_UNITS}?\s*[-+]?\s*{_UNITS}?\s*(?=\d|{re.escape(decimal)}\d)(?:\d{{1,3}}(?:[{re.escape(other)}{_SPACES}]\d{{3}})+|\d*)"
-        rf"(?:{re.escape(decimal)}\d*)?(?:e[-+]?\d+)?\s*{_UNITS}?",
-        re.IGNORECASE,
+
+
+def _form(decimal: str, other: str) -> re.Pattern[str]:
+    """A number with this decimal sign; (5) and 5- are negative ones."""
+    digits = (
+        rf"(?=\d|{re.escape(decimal)}\d)(?:\d{{1,3}}(?:[{re.escape(other)}{_SPACES}]\d{{3}})+|\d*)"
+        rf"(?:{re.escape(decimal)}\d*)?"
     )
-    for decimal, other in ((POINT, COMMA), (COMMA, POINT))
-}
+    before, after = rf"{_UNITS}?\s*", rf"\s*{_UNITS}?"
+    signed = rf"{before}[-+{MINUS}]?\s*{before}{digits}(?:e[-+{MINUS}]?\d+)?{after}"
+    return re.compile(rf"{signed}|{before}{digits}{after}[-{MINUS}]|\({before}{digits}{after}\){after}", re.IGNORECASE)
+
+
+_FORMS = {POINT: _form(POINT, COMMA), COMMA: _form(COMMA, POINT)}
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
-_REMOVED = re.compile(rf"{_UNITS}|[\s{_SPACES}]", re.IGNORECASE)
+_REMOVED = re.compile(rf"{_UNITS}|[\s{_SPACES}()]", re.IGNORECASE)
 
 
 def is_like_number(text: str) -> bool:
@@ -90,13 +99,34 @@ def to_numbers(texts: Texts, decimal: str) -> tuple[Floats, list[int]]:
             if text in NO_NUMBER:
                 number = np.nan
             elif form.fullmatch(text):
-                number = float(_REMOVED.sub("", text).replace(other, "").replace(decimal, "."))
+                number = _number(text, decimal, other)
             else:
                 wrong.append(row)
                 continue
             known[text] = number
         numbers[row] = number
     return numbers, wrong
+
+
+def _number(text: str, decimal: str, other: str) -> float:
+    plain = _REMOVED.sub("", text).replace(MINUS, "-").replace(other, "").replace(decimal, ".")
+    return -float(plain.removesuffix("-")) if plain.endswith("-") or "(" in text else float(plain)
+
+
+def negatives_agree(texts: Sequence[str]) -> bool:
+    """Whether negative numbers in these texts are written in one way; (5) and 5- need others that are positive.
+
+    Examples
+    --------
+    >>> negatives_agree(["(5)", "3"]), negatives_agree(["(5)", "(3)"]), negatives_agree(["5-", "-3"])
+    (True, False, False)
+    """
+    odd = {"(" if "(" in text else "-" for text in texts if "(" in text or text.endswith(("-", MINUS))}
+    if not odd:
+        return True
+    positive = [text for text in texts if "(" not in text and "-" not in text and MINUS not in text]
+    signed = any(text.lstrip().startswith(("-", MINUS)) for text in texts)
+    return len(odd) == 1 and not signed and len(positive) > 0
 
 
 def are_booleans(levels: Sequence[str]) -> bool:
