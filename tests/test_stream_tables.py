@@ -269,6 +269,11 @@ def test_advice_for_text_among_numbers(text):
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+def test_a_typographic_minus_is_a_minus():
+    block = read("a,label\n\u22121.5,1\n2e\u22122,0\n\u2212\u22123,0\n".encode(), format="csv", on_error="skip")
+    assert block.X.ravel().tolist() == [-1.5, 0.02] and block.y.tolist() == [1, 0]
+
+
 def test_words_for_missing():
     words = ["NA", "n/a", "NaN", "Null", "none", "?"]
     text = "a,b,label\n1,p,yes\n" + "".join(f"{word},{word},{word}\n" for word in words)

@@ -55,21 +55,18 @@ class Delimited:
             delimiter = before.delimiter or (delimiter_of(start, usual, wanted) if infer else usual)
         self.delimiter = delimiter
         first = self._first_record()
-        above = before.named(delimiter) if header is not False and columns is None else []
-        if above and not self._are_names(above, first, wanted):
-            above = []
+        above = self._names_above(before, first, wanted) if header is not False and columns is None else []
         if header is None:
             header = bool(above) or self._has_header(first, columns, wanted)
         self.header, self.remarks = header, _remarks(before, bool(above))
         if header and self._first_faults:
             raise next(iter(self._first_faults.values()))
-        if above:
-            names = self._named(above)
-        elif header:
-            names = self._named(first)
+        if header:
+            names = self._named(above or first)
             if columns is not None and sorted(columns) != sorted(names):
                 raise self._refused(f"the columns {', '.join(columns)}", ", ".join(names))
-            self.text.advance(self._after_first, self._first_lines)
+            if not above:
+                self.text.advance(self._after_first, self._first_lines)
         else:
             names = columns or [f"column{n}" for n in range(1, len(first) + 1)]
             if first and len(names) != len(first):
@@ -111,7 +108,9 @@ class Delimited:
         numeric = [name for name, is_number in zip(*self.schema, strict=True) if is_number]
         rows = sum(done.rows for _, done in pages)
         decimal = COMMA if self.delimiter == ";" else POINT
-        return Sample(rows, whole, texts, dict(zip(numeric, numbers.T, strict=True)), decimal=decimal, remarks=self.remarks)
+        return Sample(
+            rows, whole, texts, dict(zip(numeric, numbers.T, strict=True)), decimal=decimal, remarks=self.remarks
+        )
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
         """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-).
@@ -196,13 +195,16 @@ class Delimited:
         self._first_faults: dict[int, StreamError] = {}
         return [field or "" for (field,) in self._texts(page.spans[:1], self._first_faults)]
 
-    def _are_names(self, above: list[str], first: list[str], wanted: Sequence[str]) -> bool:
-        """Whether a comment has the names of the columns, given the first record below it."""
+    def _names_above(self, before: Before, first: list[str], wanted: Sequence[str]) -> list[str]:
+        """The names of the columns, if the last comment before the table has them, given the first record below it."""
+        above = before.named(self.delimiter)
         if len(above) != len(first) or len(above) < 2 or not all(above) or any(map(_is_number, above)):
-            return False
+            return []
         if wanted:
-            return not set(wanted).isdisjoint(above)
-        return above[0].startswith("#") or not self._has_header(first, None, ())
+            are_names = not set(wanted).isdisjoint(above)
+        else:
+            are_names = above[0].startswith("#") or not self._has_header(first, None, ())
+        return above if are_names else []
 
     def _has_header(self, first: list[str], columns: list[str] | None, wanted: Sequence[str]) -> bool:
         if columns is not None or not self.lenient:
