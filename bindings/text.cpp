@@ -289,8 +289,9 @@ Record read_record(const char* p, const Chunk& chunk, char delimiter, std::vecto
 bool stands_for_missing(const Field& field) {
     const auto size = static_cast<std::size_t>(field.end - field.begin);
     if (size == 0) return true;
-    if (size > 4) return false;
-    for (const char* word : {"na", "n/a", "nan", "null", "none", "?", "-", "--", "#n/a", "<na>"}) {
+    if (size > 7) return false;
+    for (const char* word : {"na", "n/a", "nan", "null", "(null)", "\\n", "none", "?", "-", "--", "#n/a", "<na>",
+                             "#ref!", "#div/0!", "#value!", "#num!", "#name?", "#null!"}) {
         std::size_t k = 0;
         while (k < size && word[k] && (field.begin[k] == word[k] || field.begin[k] + ('a' - 'A') == word[k])) ++k;
         if (k == size && !word[k]) return true;

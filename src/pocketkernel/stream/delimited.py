@@ -15,7 +15,7 @@ from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, sho
 from pocketkernel.stream.files import Opened, Text
 from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import Sample
-from pocketkernel.stream.sniff import LINES, Before, delimiter_of, is_header, lines_before
+from pocketkernel.stream.sniff import LINES, Before, delimiter_of, is_header, lines_before, title_lines
 from pocketkernel.stream.table import INFERRED, SAMPLE, Schema, Table
 from pocketkernel.stream.values import COMMA, POINT, Texts, to_numbers
 
@@ -54,11 +54,12 @@ class Delimited:
             start = self.text.buffer[self.text.at : self.text.at + (1 << 16)]
             delimiter = before.delimiter or (delimiter_of(start, usual, wanted) if infer else usual)
         self.delimiter = delimiter
+        titles = self._skip_titles(wanted) if infer and header is not False and columns is None else range(0)
         first = self._first_record()
         above = self._names_above(before, first, wanted) if header is not False and columns is None else []
         if header is None:
             header = bool(above) or self._has_header(first, columns, wanted)
-        self.header, self.remarks = header, _remarks(before, bool(above))
+        self.header, self.remarks = header, _remarks(before, bool(above), titles)
         if header and self._first_faults:
             raise next(iter(self._first_faults.values()))
         if header:
@@ -79,10 +80,19 @@ class Delimited:
     def _check_text(self) -> None:
         """Refuse what is not text in a code that is read."""
         start = self.text.buffer[: 1 << 12]
+        found = ""
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise StreamError("text in UTF-8", "UTF-16: save the table as UTF-8", file=self.text.name)
-        if self.lenient and b"\0" in start:
-            raise StreamError("a table as text", "binary data", file=self.text.name)
+            found = "compressed text in UTF-16: save the table as UTF-8"
+        elif self.lenient and b"\0" in start:
+            found = "binary data"
+        elif self.lenient and start.lstrip(b"\xef\xbb\xbf \r\n\t").lower().startswith(
+            (b"<!doctype", b"<html", b"<?xml")
+        ):
+            found = "a page in HTML or XML: save the table as CSV"
+        elif self.lenient and b"\r" in start and b"\n" not in self.text.buffer:
+            found = "lines that end in carriage returns alone: save the table with the line ends of Unix or Windows"
+        if found:
+            raise StreamError("a table as text", found, file=self.text.name)
 
     def _skip_lines_before(self) -> Before:
         """Go to the first line of the table."""
@@ -93,6 +103,13 @@ class Delimited:
                 text.advance(before.end, before.lines)
                 return before
             text.more()
+
+    def _skip_titles(self, wanted: Sequence[str]) -> range:
+        """Go past lines above the table that are no part of it; their numbers."""
+        text = self.text
+        size, lines = title_lines(text.buffer[text.at : text.at + (1 << 16)], self.delimiter, wanted)
+        text.advance(text.at + size, lines)
+        return range(text.line - lines, text.line)
 
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
@@ -318,13 +335,14 @@ class _Page:
         )
 
 
-def _remarks(before: Before, are_names: bool) -> list[str]:
+def _remarks(before: Before, are_names: bool, titles: range) -> list[str]:
     """What was made of the lines before a table."""
     remarks = [f"The file says what divides its fields (sep={before.delimiter})."] if before.delimiter else []
-    lines = [number + 1 for number, _ in before.comments[: len(before.comments) - are_names]]
-    if lines:
-        are = f"Line {lines[0]} is a comment" if len(lines) == 1 else f"Lines {lines[0]} to {lines[-1]} are comments"
-        remarks.append(f"{are} (#) before the table, not rows.")
+    comments = [number + 1 for number, _ in before.comments[: len(before.comments) - are_names]]
+    for lines, one, several in ((comments, "is a comment (#)", "are comments (#)"), (titles, "stands", "stand")):
+        if lines:
+            where = f"Line {lines[0]} {one}" if len(lines) == 1 else f"Lines {lines[0]} to {lines[-1]} {several}"
+            remarks.append(f"{where} before the table, and {'is' if len(lines) == 1 else 'are'} not read.")
     return remarks
 
 

@@ -30,7 +30,7 @@ from pocketkernel.stream.labels import (
     rows_until,
 )
 from pocketkernel.stream.table import Schema, Table
-from pocketkernel.stream.values import DECIMALS, NO_VALUE, Floats, Texts, to_numbers
+from pocketkernel.stream.values import NO_VALUE, Floats, Texts, is_style, to_numbers
 
 Missing = Literal["error", "mean", "keep"]
 MISSING = "a value (or missing='mean')"
@@ -334,7 +334,7 @@ class Encoding:
             [Feature.from_dict(one, f"encoding.features[{k}]") for k, one in enumerate(written)],
             given.take("label", optional(is_text)),
             given.take("label_is_number", is_flag),
-            given.take("label_decimal", lambda value: value in ("", *DECIMALS)),
+            given.take("label_decimal", lambda value: is_text(value) and (not value or is_style(value))),
             given.take("classes", optional(_are_classes)),
             given.take("missing", lambda value: value in get_args(Missing)),
             given.take("words", is_flag),

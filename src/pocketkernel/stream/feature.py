@@ -27,7 +27,7 @@ class Feature:
     kind : {"number", "decimal", "boolean", "date", "category"}
         A decimal is a number that is written with a comma, thousands or a currency.
     style : str
-        The decimal sign, or the format of the dates.
+        The decimal sign, followed by the unit if there is one, or the format of the dates.
     parts : sequence of str
         What is told of a date.
     places, spare : int
@@ -75,7 +75,8 @@ class Feature:
     def expected(self) -> str:
         """What its text should be."""
         if self.kind == "decimal":
-            return "a number" + (" with a decimal comma" if self.style == values.COMMA else "")
+            unit = f" in {self.style[1:]}" if self.style[1:] else ""
+            return "a number" + (" with a decimal comma" if self.style[0] == values.COMMA else "") + unit
         return "true or false" if self.kind == "boolean" else f"a date as {self.style}"
 
     def numbers(self, texts: Texts) -> tuple[Floats, list[int]]:
@@ -137,7 +138,7 @@ class Feature:
         if is_category != (self.places > 0) or (self.spare and not is_category):
             raise ModelFileError(f"{where}.places cannot be {self.places} for a {self.kind}.")
         if self.kind == "decimal":
-            good_style = self.style in values.DECIMALS
+            good_style = values.is_style(self.style)
         else:
             good_style = "%" in self.style or self.style == dates.ISO if self.kind == "date" else not self.style
         if not good_style:

@@ -103,7 +103,7 @@ def infer(sample: Sample) -> list[Guess]:
         _of_plain_numbers(name, texts) if name in plain else _guess(name, sample, telling)
         for name, texts in sample.texts.items()
     ]
-    if sample.decimal == COMMA and any(guess.role == "decimal" and guess.style == COMMA for guess in guesses):
+    if sample.decimal == COMMA and any(guess.role == "decimal" and guess.style[0] == COMMA for guess in guesses):
         guesses = [_regrouped(guess) for guess in guesses]
     return guesses
 
@@ -245,12 +245,13 @@ def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
     numbers = [level for level in levels if level.lower() != "none"]
     has_digits = _DIGIT.search(" ".join(numbers)) is not None
     if has_digits and not any(_CODE.fullmatch(level) for level in numbers):
-        wrong_by = {sign: values.to_numbers(numbers, sign)[1] for sign in values.DECIMALS}
+        unit = values.unit_of(numbers)
+        wrong_by = {sign: values.to_numbers(numbers, sign + unit)[1] for sign in values.DECIMALS}
         best = min(wrong_by, key=lambda sign: _wrong(guess, wrong_by[sign], numbers))
         wrong = wrong_by[best]
         right = [level for k, level in enumerate(numbers) if k not in set(wrong)]
         if _wrong(guess, wrong, numbers) <= TYPOS * guess.present and values.negatives_agree(right):
-            style = values.decimal_of(right, sample.decimal) or best
+            style = (values.decimal_of(right, sample.decimal, unit) or best) + unit
             role: Role = "number" if style == POINT and all(map(_is_plain, right)) else "decimal"
             style = style if role == "decimal" else ""
             return replace(guess, role=role, style=style, note=_typos(guess, wrong, numbers))

@@ -64,6 +64,12 @@ class JsonLines:
         rows = [row for _, row in self.first if isinstance(row, dict)]
         if not rows and self.first and (infer or skipped.on_error == "raise"):
             raise next(row for _, row in self.first if isinstance(row, StreamError))
+        if infer and columns is None and self.ended and len(rows) == 1 and _holds_rows(rows[0]):
+            raise StreamError(
+                "an object for each row",
+                "one object with all rows in it: write JSON lines, as DataFrame.to_json(orient='records', lines=True)",
+                file=self.name,
+            )
         counts, known = Counter(chain.from_iterable(rows)), set(known)
         least = len(rows) / 100 if infer else len(rows) / 2
         keys = [key for key, count in counts.items() if count > least or key in known]
@@ -224,6 +230,12 @@ def _sound(
         else:
             sound.append((line, row))
     return sound
+
+
+def _holds_rows(row: dict[str, Any]) -> bool:
+    """Whether an object is a whole table: a list of objects, or the values of each column by number of row."""
+    lists = any(isinstance(value, list) and value and isinstance(value[0], dict | list) for value in row.values())
+    return lists or sum(key.rpartition(".")[2].isdecimal() for key in row) > len(row) / 2
 
 
 def _half_character(row: dict[str, Any]) -> str:

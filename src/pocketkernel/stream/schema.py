@@ -10,7 +10,7 @@ from pocketkernel.stream import dates
 from pocketkernel.stream.encode import MAX_CATEGORIES, Encoding, Missing, labels_of
 from pocketkernel.stream.feature import Feature, Kind
 from pocketkernel.stream.garbage import no_search
-from pocketkernel.stream.infer import FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
+from pocketkernel.stream.infer import FEWEST_ROWS, FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
 from pocketkernel.stream.labels import Label, all_named, label_of, named
 
 CATEGORY_COLUMNS = 1024  # columns of a row that all categories together may take, unless each needs its least
@@ -133,7 +133,20 @@ def plan(
         _described(guesses[name], features.get(name), name == target, name == key, name in dropped) for name in names
     ]
     labels = [] if looks is None else list(looks.levels.elements())
-    return made, Inferred(columns, sample.rows, sample.whole, labels, list(sample.remarks))
+    remarks = [*sample.remarks, *([] if looks is None else _copies(looks, used))]
+    return made, Inferred(columns, sample.rows, sample.whole, labels, remarks)
+
+
+def _copies(label: Guess, used: Iterable[Guess]) -> list[str]:
+    """Remarks on columns that are the label once more."""
+    if len(label.texts) < FEWEST_ROWS:
+        return []
+    return [
+        f"The column {guess.name!r} has the same values as the label, so that nothing is left to predict; without it: "
+        f"--drop {guess.name!r}."
+        for guess in used
+        if guess.texts == label.texts
+    ]
 
 
 def named_label(label: Label, names: list[str], guesses: dict[str, Guess]) -> str | None:
@@ -210,7 +223,10 @@ def _encoded(feature: Feature, guess: Guess) -> str:
     if feature.kind == "date":
         return f"{', '.join(feature.parts)} ({feature.style})"
     if feature.kind == "decimal":
-        return "as it is" + (", decimal comma" if feature.style == "," else ", without currency or thousands signs")
+        sign, unit = feature.style[0], feature.style[1:]
+        if unit:
+            return f"as it is{', decimal comma' if sign == ',' else ''}, in {unit}"
+        return "as it is" + (", decimal comma" if sign == "," else ", without currency or thousands signs")
     return "as it is" if feature.kind == "number" else "0 or 1"
 
 
