@@ -291,6 +291,13 @@ def test_units_of_a_whole_column():
     assert one_column(["10A", "11A", "12B"] * 8)[0] == one_column(["A1", "A2"] * 8)[0] == "category"
 
 
+def test_words_among_numbers_are_told():
+    lines = [f"{'unknown' if k % 3 == 0 else k * 0.5},{k * 1.5},{k % 2}" for k in range(60)]
+    column = inferred("a,b,y\n" + "\n".join(lines) + "\n").inferred.columns[0]
+    assert "numbers but for 'unknown': --numeric a takes only numbers" in column.encoded
+    assert one_column(["3 USD", "4.5 USD", "5 EUR"] * 8)[0] == one_column(["3 USD", "4 USD"] * 8)[0] == "number"
+
+
 def test_a_column_that_is_the_label_is_told():
     text = "a,again,y\n" + "".join(f"{k * 0.5},{k % 2},{k % 2}\n" for k in range(30))
     assert "The column 'again' has the same values as the label" in inferred(text).inferred.remarks[0]

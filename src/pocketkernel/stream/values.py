@@ -40,6 +40,7 @@ MINUS = "\u2212"
 """The typographic minus."""
 
 _UNITS = r"(?:[$€£¥₹%]|usd|eur|gbp|chf|kr)"
+_CURRENCY = re.compile(_UNITS, re.IGNORECASE)
 _SPACES = "\u00a0\u202f\u2009\u2019 '"
 
 
@@ -77,7 +78,7 @@ def _bare(text: str, unit: str) -> str:
 
 
 def unit_of(texts: Sequence[str]) -> str:
-    """The unit that all of these texts end with; empty if there is none.
+    """The unit that all of these texts end with; empty if there is none, or a currency.
 
     Examples
     --------
@@ -85,7 +86,8 @@ def unit_of(texts: Sequence[str]) -> str:
     ('kg', '', '')
     """
     units = {_unit_in(text) for text in texts}
-    return units.pop() if len(units) == 1 else ""
+    unit = units.pop() if len(units) == 1 else ""
+    return "" if _CURRENCY.fullmatch(unit) else unit
 
 
 def is_style(style: str) -> bool:
