@@ -275,6 +275,8 @@ def test_titles_before_the_table(before, line):
 
 def test_what_is_no_title():
     assert list(roles(inferred("a;b\n1;2;0\n3;4;1\n5;6;0\n", label=-1))) == ["column1", "a", "b"]  # as R writes
+    with pytest.raises(StreamError, match="line 2, column 1: expected 2 fields, found 4"):
+        inferred("name,y\n" + "Smith, John, Dr,1\nDoe, Jane, Dr,0\n" * 9)
     assert inferred("a,b,y\n1\n2\n3,4,0\n5,6,1\n" + "7,8,0\n9,1,1\n" * 9).inferred.remarks == []
 
 

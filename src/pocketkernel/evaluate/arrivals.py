@@ -32,10 +32,11 @@ class Arrivals:
     def __init__(self, labels: Sequence[Any], room: int = 0) -> None:
         self.known = list(labels)
         self.room = max(room, len(self.known))
+        self._orders: dict[int, Integers] = {}
 
-    def array(self) -> npt.NDArray[Any]:
-        """The labels in ascending order."""
-        return np.unique(np.array(self.known))
+    def ascending(self, count: int) -> npt.NDArray[Any]:
+        """The first `count` labels in ascending order."""
+        return np.array(self.known[:count])[self.order(count)]
 
     def take(self, y: npt.NDArray[Any]) -> list[int]:
         """Add the labels of y that are new; the rows in which they first occur. Others have no room."""
@@ -51,11 +52,14 @@ class Arrivals:
 
     def order(self, count: int) -> Integers:
         """Numbers of the first `count` labels, in ascending order of the labels: that of a learner's scores."""
-        return np.argsort(np.array(self.known[:count]), kind="stable")
+        if count not in self._orders:
+            self._orders[count] = np.argsort(np.array(self.known[:count]), kind="stable")
+        return self._orders[count]
 
     def places(self, y: npt.NDArray[Any]) -> Integers:
         """The number of each label, which must be known."""
-        return self.order(len(self.known))[np.searchsorted(self.array(), y)]
+        known = len(self.known)
+        return self.order(known)[np.searchsorted(self.ascending(known), y)]
 
 
 def room_of(model: Any) -> int:

@@ -165,7 +165,7 @@ def follow(
             known = before + sum(row < part.stop for row in new)
             order = labels.order(known)
             began = perf_counter()
-            given = np.array(labels.known[:known])[order] if first else None
+            given = labels.ascending(known) if first else None
             scores, linear, told = _learned(model, _cut(X, part, len(y)), y[part], given, metrics)
             seconds += perf_counter() - began
             first = False

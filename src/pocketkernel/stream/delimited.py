@@ -105,15 +105,20 @@ class Delimited:
             text.more()
 
     def _skip_titles(self, wanted: Sequence[str]) -> range:
-        """Go past lines above the table that are no part of it; their numbers."""
-        text = self.text
-        size, lines = title_lines(text.buffer[text.at : text.at + (1 << 16)], self.delimiter, wanted)
-        text.advance(text.at + size, lines)
+        """Go past lines above the table that are no part of it, if names follow; their numbers."""
+        text, start = self.text, self.text.at
+        size, lines = title_lines(text.buffer[start : start + (1 << 16)], self.delimiter, wanted)
+        text.advance(start + size, lines)
+        if lines and not self._has_header(self._first_record(), None, wanted):
+            text.advance(start, -lines)
+            return range(0)
         return range(text.line - lines, text.line)
 
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
         pages = list(self._pages("t" * len(self.names)))
+        if not any(done.rows for _, done in pages) and pages[0][1].fault:
+            raise self._error(pages[0][1])
         columns = [self._texts(page.spans[: done.rows], {}) for page, done in pages]
         texts: dict[str, Texts] = dict(
             zip(self.names, map(list, map(chain.from_iterable, zip(*columns, strict=True))), strict=True)
