@@ -54,6 +54,7 @@ class JsonLines:
         self.name = opened.name
         self.all_keys = columns is None and not infer  # of given columns, other keys are left out
         self.rows = self._objects(Text(opened))
+        self._least = 1 if opened.path is None else FEWEST_ROWS  # of a table: rows of a pipe are not waited for
         self.first: list[Row] = []
         self.ended = False
         wanted = INFERRED if infer and sample > 1 else sample
@@ -107,7 +108,7 @@ class JsonLines:
         wanted = [(name, kind) for name, kind in kinds.items() if kind != "-"]
         pending, self.first = self.first, []
         while pending or not self.ended:
-            if not pending:
+            if len(pending) < self._least and not self.ended:
                 self._more(pending, ROWS)
                 continue
             faults = [row for _, row in pending if isinstance(row, StreamError)]
