@@ -76,6 +76,16 @@ const char* read_number(const char* p, const char* end, double& value) {
     return std::isfinite(value) ? stopped : nullptr;
 }
 
+// The same for a whole field with typographic minus signs (U+2212), as they come from word processors and the web.
+bool read_typographic(const char* p, const char* end, double& value) {
+    constexpr char minus[] = "\xe2\x88\x92";
+    std::string plain(p, end);
+    if (plain.find(minus) == std::string::npos) return false;
+    for (std::size_t at; (at = plain.find(minus)) != std::string::npos;) plain.replace(at, 3, "-");
+    const char* const last = plain.data() + plain.size();
+    return read_number(plain.data(), last, value) == last;
+}
+
 bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
 const char* line_end(const char* p, const char* end) {
@@ -279,8 +289,9 @@ Record read_record(const char* p, const Chunk& chunk, char delimiter, std::vecto
 bool stands_for_missing(const Field& field) {
     const auto size = static_cast<std::size_t>(field.end - field.begin);
     if (size == 0) return true;
-    if (size > 4) return false;
-    for (const char* word : {"na", "n/a", "nan", "null", "none", "?", "-", "--", "#n/a", "<na>"}) {
+    if (size > 7) return false;
+    for (const char* word : {"na", "n/a", "nan", "null", "(null)", "\\n", "none", "?", "-", "--", "#n/a", "<na>",
+                             "#ref!", "#div/0!", "#value!", "#num!", "#name?", "#null!"}) {
         std::size_t k = 0;
         while (k < size && word[k] && (field.begin[k] == word[k] || field.begin[k] + ('a' - 'A') == word[k])) ++k;
         if (k == size && !word[k]) return true;
@@ -327,7 +338,8 @@ Parsed parse_delimited(const nb::bytes& text, std::size_t start, bool final, con
                     while (field.begin != field.end && is_space(*(field.end - 1), '\0')) --field.end;
                     if (stands_for_missing(field)) {
                         *number = std::numeric_limits<double>::quiet_NaN();
-                    } else if (read_number(field.begin, field.end, *number) != field.end) {
+                    } else if (read_number(field.begin, field.end, *number) != field.end &&
+                               !read_typographic(field.begin, field.end, *number)) {
                         record.fault = "number";
                         record.at = field.begin;
                         done.detail = k;

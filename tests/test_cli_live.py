@@ -13,7 +13,10 @@ import pytest
 
 import cli_files
 import tables
+from pocketkernel import PocketClassifier, load
 from pocketkernel.cli import main
+from pocketkernel.evaluate import Job, run_job
+from pocketkernel.evaluate.checkpoint import CHECKPOINT, to_bytes
 from waiting import until_at_work, until_idle
 
 COMMAND = [sys.executable, "-m", "pocketkernel"]
@@ -350,3 +353,98 @@ def test_rows_and_labels_cannot_both_come_from_a_pipe(tmp_path, capsys):
     assert main(["run", "day1.csv", *LABEL, "--id", "PassengerId", "--out", "b"]) == 0
     assert main(["learn", "b", "-", "--delayed", "-"]) == 2
     assert "cannot both come from standard input" in capsys.readouterr().err
+
+
+# ---- classes that appear late ---------------------------------------------------------------------------------------
+
+
+def late_rows(form, rows, begin=0, labels="bda", numbers=(3, 7, 5)):
+    """Rows of two classes; from row 600 on also of a third, and one row of a fourth, which has no room."""
+    rng = np.random.default_rng(7)
+    lines = []
+    for k in range(begin + rows):
+        place = int(rng.integers(3 if k >= 600 else 2)) if k != 850 else 3
+        x, z = rng.normal(size=2) + np.array([[2, 0], [-2, 0], [0, 3], [9, 9]])[place]
+        label = [*labels, "e"][place] if form != "svm" else [*numbers, 9][place]
+        lines.append(f"{x:.3f},{z:.3f},{label}" if form != "svm" else f"{label} 1:{x:.3f} 2:{z:.3f}")
+    return lines[begin:]
+
+
+def late_files(form, folder, days=(400, 300, 300)):
+    begin = 0
+    for day, rows in enumerate(days, 1):
+        lines = late_rows(form, rows, begin)
+        (folder / f"day{day}.{form}").write_text("\n".join((["x,z,y"] if form == "csv" else []) + lines) + "\n")
+        begin += rows
+    return [f"day{day}.{form}" for day in range(1, len(days) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("form", "options"),
+    [
+        ("csv", []),
+        ("csv", ["--learner", "multiclassmomds", "--memory", "16KiB"]),
+        ("svm", ["--features", "2"]),
+    ],
+)
+def test_a_late_class_is_learned_while_there_is_room(tmp_path, capsys, form, options):
+    days, options = late_files(form, tmp_path), [*options, "--set", "n_classes=3", "--no-report"]
+    assert main(["run", *days, *options, "--out", "whole", "--block", "64", "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert whole["skipped"] == 1 and whole["rows"] == 999
+    assert whole["classes"] == (["a", "b", "d"] if form == "csv" else ["3", "5", "7"])
+    late = whole["metrics"]["classes"][-1]
+    assert late["label"] == ("a" if form == "csv" else "5") and late["first_row"] >= 601 and late["recall"] > 0.8
+    assert whole["metrics"]["confusion"]["labels"][-1] == late["label"]
+    # In parts, with other blocks, and resumed after each checkpoint: the same bits and counts.
+    assert main(["run", days[0], *options, "--out", "parts", "--block", "100"]) == 0
+    for day in days[1:]:
+        capsys.readouterr()
+        assert main(["learn", "parts", day, "--no-report", "--block", "37", "--on-error", "skip", "--json"]) == 0
+    parts = json.loads(capsys.readouterr().out)
+    assert model(tmp_path / "parts") == model(tmp_path / "whole")
+    assert [parts[name] for name in ("rows", "mistakes", "classes")] == [999, whole["mistakes"], whole["classes"]]
+    for name in ("baselines", "classes", "confusion"):
+        assert parts["metrics"][name] == whole["metrics"][name]
+    reading = {"strict": False} if form == "csv" else {"strict": False, "n_features": 2}
+    learner = options[1] if "--learner" in options else "pocket"
+    reading |= {"missing": "mean"} if learner != "pocket" else {}
+    parameters = {"n_classes": 3, "random_state": 0} | ({"memory": "16KiB"} if "--memory" in options else {})
+    job = Job(days, learner, parameters, reading, block=64)
+    for rows in (320, 640, 896):
+        run, folder = job.start(), tmp_path / str(rows)
+        for progress in run.steps():
+            if progress.rows >= rows:
+                break
+        folder.mkdir()
+        (folder / CHECKPOINT).write_bytes(to_bytes(run, job.fingerprint()))
+        done = run_job(job, folder)
+        assert done.resumed_at == [progress.rows] and model(folder) == model(tmp_path / "whole")
+        assert done.results["confusion"] == whole["metrics"]["confusion"]
+
+
+def test_a_late_class_is_learned_as_in_python(tmp_path, capsys):
+    days = late_files("csv", tmp_path, (600, 240))
+    assert main(["run", *days, "--set", "n_classes=3", "--no-report", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    rows = [line.split(",") for line in late_rows("csv", 840)]
+    X, y = np.array([row[:2] for row in rows], float), np.array([row[2] for row in rows])
+    learner = PocketClassifier(n_classes=3, random_state=0)
+    wrong = 0
+    for k in range(len(y)):
+        scores = learner.predict_then_learn(X[k : k + 1], y[k : k + 1], classes=["b", "d"] if k == 0 else None)
+        guess = learner.classes_[int(scores[0] >= 0) if scores.ndim == 1 else int(scores[0].argmax())]
+        wrong += guess != y[k]
+    assert found["mistakes"] == wrong
+    loaded = load("day1.run")
+    given = [{"x": x, "z": z} for x, z in X.tolist()]
+    np.testing.assert_array_equal(loaded.predict_proba(given), learner.predict_proba(X))
+
+
+def test_without_room_a_late_class_is_left_out_and_counted(tmp_path, capsys):
+    days = late_files("csv", tmp_path)
+    assert main(["run", *days, "--no-report"]) == 0
+    out = capsys.readouterr().out
+    assert "or leave room for them with --set n_classes=N" in " ".join(out.split())
+    assert main(["run", *days, "--no-report", "--set", "n_classes=many", "--out", "x"]) == 2
+    assert "n_classes='many'" in capsys.readouterr().err

@@ -47,6 +47,10 @@ def one_column(values, name="a", **options):
         (["€ 3,50", "4,25 €", "-€ 1,00"], [3.5, 4.25, -1]),
         (["1 234", "5 678 901", "12"], [1234, 5678901, 12]),
         (["1'234.5", "12"], [1234.5, 12]),
+        (["\u22121.5", "2", "3e\u22122"], [-1.5, 2, 0.03]),
+        (["\u22121,5", "2,25", "\u2212€ 3,00"], [-1.5, 2.25, -3]),
+        (["(1,234.50)", "80.00", "($3.25)"], [-1234.5, 80, -3.25]),
+        (["12,50-", "7,25", "1.000,00-"], [-12.5, 7.25, -1000]),
     ],
 )
 def test_numbers(values, numbers):
@@ -208,14 +212,138 @@ def test_headers():
     assert roles(by_r) == {"column1": "left out", "a": "number", "y": "label"}
 
 
+BELOW = "".join(f"{k},{k * 0.5},{'red' if k % 3 else 'blue'},{k % 2}\n" for k in range(30))
+
+
+@pytest.mark.parametrize(
+    ("before", "names", "line"),
+    [
+        ("# made by a tool\n# on Monday, at noon\nn,a,b,y\n", ["n", "a", "b"], 4),
+        ("\n# one, two, three, four\n\nn,a,b,y\n", ["n", "a", "b"], 5),  # as many fields, but a header follows
+        ("#n,a,b,y\n", ["#n", "a", "b"], 2),
+        ("# made by a tool\n#n,a,b,y\n", ["#n", "a", "b"], 3),
+        ("# made by a tool\n# n,a,b,y\n", ["n", "a", "b"], 3),  # as numpy.savetxt writes
+        ("sep=,\nn,a,b,y\n", ["n", "a", "b"], 3),
+        ('"sep=,"\r\nn,a,b,y\r\n', ["n", "a", "b"], 3),
+        ("\ufeffsep=,\n# a remark\nn,a,b,y\n", ["n", "a", "b"], 4),
+    ],
+)
+def test_lines_before_the_table(before, names, line):
+    stream = inferred(before + BELOW)
+    assert [column.name for column in stream.inferred.columns] == [*names, "y"]
+    assert (stream.inferred.remarks != []) == (not before.startswith("#n"))
+    assert next(stream.blocks()).line == line
+    # Further files are read in the same way, and with true lines.
+    again = inferred(before + BELOW + "1,x,red,0\n", label=None, encoding=stream.encoding.to_dict(), on_error="raise")
+    with pytest.raises(StreamError, match=f"line {line + 30}, column 3 .a.: expected a finite number, found 'x'"):
+        gather(again.blocks())
+
+
+def test_lines_before_a_table_say_what_divides_it():
+    stream = inferred("sep=;\na;b;y\n" + "1,5;2;0\n2,5;3;1\n" * 9)
+    assert stream.dialect["delimiter"] == ";" and "sep=;" in stream.inferred.remarks[0]
+    stream = inferred("# a\n# b\n# c\nn\ta\ty\n" + "1\t2\t0\n2\t3\t1\n" * 9)
+    assert stream.dialect["delimiter"] == "\t" and stream.inferred.remarks[0].startswith(
+        "Lines 1 to 3 are comments (#) before the table"
+    )
+
+
+def test_a_file_of_nothing_but_comments_is_no_table():
+    with pytest.raises(ValueError, match="label='y' is not a column"):
+        inferred("# a,b\n# c,d\n")
+
+
+TITLED = "region,amount,n,y\n" + "".join(f"{'NS'[k % 2]},{k * 1.5},{k % 9},{k % 2}\n" for k in range(30))
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        ("Sales report 2023\n\n", 4),
+        ("Sales report 2023\nprepared by,ACME\n\n", 5),
+        ("Sales report 2023,,,\n,,,\n", 4),
+        ("# a comment\nSales report\n", 4),
+    ],
+)
+def test_titles_before_the_table(before, line):
+    stream = inferred(before + TITLED)
+    assert list(roles(stream)) == ["region", "amount", "n", "y"] and next(stream.blocks()).line == line
+    assert "before the table" in " ".join(stream.inferred.remarks)
+    again = inferred(before + TITLED, label=None, encoding=stream.encoding.to_dict())
+    assert next(again.blocks()).line == line
+
+
+def test_what_is_no_title():
+    assert list(roles(inferred("a;b\n1;2;0\n3;4;1\n5;6;0\n", label=-1))) == ["column1", "a", "b"]  # as R writes
+    with pytest.raises(StreamError, match="line 2, column 1: expected 2 fields, found 4"):
+        inferred("name,y\n" + "Smith, John, Dr,1\nDoe, Jane, Dr,0\n" * 9)
+    assert inferred("a,b,y\n1\n2\n3,4,0\n5,6,1\n" + "7,8,0\n9,1,1\n" * 9).inferred.remarks == []
+
+
+def test_units_of_a_whole_column():
+    role, X = one_column(["57.9 kg", "89 kg", "1,200.5 kg", "NA"] * 6)
+    assert role == "number"
+    np.testing.assert_array_equal(X[:4, 0], [57.9, 89, 1200.5, np.nan])
+    stream = inferred("a;y\n" + "16,5 cm;1\n8cm;0\n" * 9)
+    assert stream.inferred.columns[0].encoded == "as it is, decimal comma, in cm"
+    again = inferred("a;y\n4cm;1\n4 mm;0\n4;0\n", label=None, encoding=stream.encoding.to_dict(), on_error="skip")
+    assert gather(again.blocks()).X.ravel().tolist() == [4, 4] and again.skipped.count == 1
+    assert "a number with a decimal comma in cm, found '4 mm'" in str(again.skipped.reports[0])
+    assert one_column(["3 kg", "4 lb", "5 kg"] * 8)[0] == "category"
+    assert one_column(["10A", "11A", "12B"] * 8)[0] == one_column(["A1", "A2"] * 8)[0] == "category"
+
+
+def test_words_among_numbers_are_told():
+    lines = [f"{'unknown' if k % 3 == 0 else k * 0.5},{k * 1.5},{k % 2}" for k in range(60)]
+    column = inferred("a,b,y\n" + "\n".join(lines) + "\n").inferred.columns[0]
+    assert "numbers but for 'unknown': --numeric a takes only numbers" in column.encoded
+    assert one_column(["3 USD", "4.5 USD", "5 EUR"] * 8)[0] == one_column(["3 USD", "4 USD"] * 8)[0] == "number"
+
+
+def test_a_column_that_is_the_label_is_told():
+    text = "a,again,y\n" + "".join(f"{k * 0.5},{k % 2},{k % 2}\n" for k in range(30))
+    assert "The column 'again' has the same values as the label" in inferred(text).inferred.remarks[0]
+    assert inferred(text, drop=["again"]).inferred.remarks == []
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"a,b,y\r1,2,0\r3,4,1\r", "carriage returns alone"),
+        (b"\n<!DOCTYPE html>\n<html><p>not, found</p></html>\n", "a page in HTML or XML"),
+        (b'{"data": [{"a": 1, "y": 0}, {"a": 2, "y": 1}]}', "one object with all rows in it"),
+        (b'{"a": {"0": 1, "1": 2}, "y": {"0": 0, "1": 1}}', "one object with all rows in it"),
+    ],
+)
+def test_what_is_no_table_is_told(data, found):
+    with pytest.raises(StreamError, match=found):
+        inferred(data, format="jsonl" if data.startswith(b"{") else "csv")
+
+
+def test_fields_divided_by_spaces():
+    stream = inferred("a b y\n" + "1.5 red 0\n2.5 blue 1\n" * 9, format=None)
+    assert stream.dialect["delimiter"] == " " and roles(stream) == {"a": "number", "b": "category", "y": "label"}
+
+
+@pytest.mark.parametrize("values", [["(1)", "(2)", "(3)"], ["(1.5)", "-2.5", "3"], ["5-", "-2", "3"]])
+def test_negative_numbers_are_written_in_one_way(values):
+    assert one_column(values * 8)[0] == "category"
+
+
 def test_text_that_is_not_utf8():
     for code in ("utf-8", "utf-8-sig", "latin-1", "cp1252"):
         stream = inferred("Größe,Straße,y\n1,Ä,0\n2,Ö,1\n3,Ä,1\n".encode(code))
         gather(stream.blocks())
         assert list(roles(stream)) == ["Größe", "Straße", "y"]
         assert list(stream.encoding.features[1].categories) == ["Ä", "Ö"]
-    with pytest.raises(StreamError, match="UTF-16: save the table as UTF-8"):
-        inferred("a,y\n1,2\n".encode("utf-16"))
+    for code in ("utf-16-le", "utf-16-be"):  # as Excel writes "Unicode text"
+        text = "\ufeffcolour\tsize\ty\r\n" + "gr\u00fcn \U0001f34f\t1,5\tja\r\nrot\t2,5\tnein\r\n" * 20
+        stream = inferred(text.encode(code), format=None)
+        block = gather(stream.blocks())
+        assert (stream.format, roles(stream)["size"], block.line, *block.y[:2]) == ("tsv", "number", 2, "ja", "nein")
+        assert "gr\u00fcn \U0001f34f" in stream.encoding.features[0].categories
+    with pytest.raises(StreamError, match=r"expected text in UTF-16, found .*truncated"):
+        gather(inferred(b"\xff\xfe" + "a,y\n1,2\n".encode("utf-16-le") + b"x").blocks())
 
 
 def test_what_is_compressed(tmp_path):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pocketkernel.evaluate.job import Job
-from pocketkernel.stream import StreamError, gather, open_stream
+from pocketkernel.stream import StreamError, arrow, gather, open_stream
 from pocketkernel.stream.delimited import Delimited
 from pocketkernel.stream.errors import Skipped
 from pocketkernel.stream.files import find
@@ -269,6 +269,11 @@ def test_advice_for_text_among_numbers(text):
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+def test_a_typographic_minus_is_a_minus():
+    block = read("a,label\n\u22121.5,1\n2e\u22122,0\n\u2212\u22123,0\n".encode(), format="csv", on_error="skip")
+    assert block.X.ravel().tolist() == [-1.5, 0.02] and block.y.tolist() == [1, 0]
+
+
 def test_words_for_missing():
     words = ["NA", "n/a", "NaN", "Null", "none", "?"]
     text = "a,b,label\n1,p,yes\n" + "".join(f"{word},{word},{word}\n" for word in words)
@@ -419,6 +424,33 @@ def test_a_parquet_file_that_was_looked_at_whole_is_read_once(tmp_path, monkeypa
     assert len(first) == 12
     np.testing.assert_array_equal(gather(stream).X, first.X)
     assert len(times) == 2
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_columns_that_are_read_one_lot_after_the_other(tmp_path, monkeypatch, strict):
+    """Batches of pyarrow end where a dictionary ends, so those of the other columns are longer."""
+    rows, width = 50, 30
+    words = pa.chunked_array(
+        [pa.array([f"w{k // 7}{j % 3}" for j in range(7)]).dictionary_encode() for k in range(0, rows, 7)]
+    )
+    columns = {f"c{k}": np.arange(rows) * 0.5 + k for k in range(width)}
+    columns["words"], columns["y"] = words.combine_chunks()[:rows], np.arange(rows) % 2
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet", row_group_size=7)
+    options = {"label": "y", "categorical": "auto"} if strict else {"label": "y", "strict": False}
+    expected = gather(open_stream(tmp_path / "a.parquet", **options).blocks())
+    monkeypatch.setattr(arrow, "TOGETHER", 8)
+    monkeypatch.setattr(arrow, "ROWS", 16)
+    found = gather(open_stream(tmp_path / "a.parquet", **options).blocks())
+    np.testing.assert_array_equal(found.X, expected.X)
+    np.testing.assert_array_equal(found.X[:, :width], np.column_stack([columns[f"c{k}"] for k in range(width)]))
+    np.testing.assert_array_equal(found.y, columns["y"])
+
+
+def test_a_parquet_file_with_fewer_rows_than_it_says(tmp_path, monkeypatch):
+    parquet.write_table(pa.table({"a": np.arange(20) * 0.5, "y": np.arange(20) % 2}), tmp_path / "a.parquet")
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda *given, **named: iter(()))
+    with pytest.raises(StreamError, match="expected data that is whole, found fewer rows"):
+        gather(open_stream(tmp_path / "a.parquet").blocks())
 
 
 def test_few_rows_of_a_wide_table_are_looked_at():

@@ -2,7 +2,7 @@
 
 import math
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pocketkernel.model_file import ModelFileError
@@ -30,7 +30,7 @@ class Fields:
 
     def __init__(self, written: Any, where: str) -> None:
         if not isinstance(written, dict):
-            raise ModelFileError(f"{where} cannot be {reprlib.repr(written)}.")
+            raise _impossible(where, written)
         self._left, self._where = dict(written), where
 
     def take(self, name: str, check: Check, *default: Any) -> Any:
@@ -41,7 +41,7 @@ class Fields:
             return default[0]
         value = self._left.pop(name)
         if not check(value):
-            raise ModelFileError(f"{self._where}.{name} cannot be {reprlib.repr(value)}.")
+            raise _impossible(f"{self._where}.{name}", value)
         return value
 
     def __contains__(self, name: str) -> bool:
@@ -50,7 +50,33 @@ class Fields:
     def end(self) -> None:
         """No field may be left."""
         for name in self._left:
-            raise ModelFileError(f"{self._where} has an unknown field, {reprlib.repr(name)}.")
+            raise _unknown(self._where, name)
+
+
+def all_fields(written: Any, where: str, checks: Mapping[str, Check]) -> dict[str, Any]:
+    """All fields of a JSON object of which there may be many: each must have a check and pass it; none is required.
+
+    Examples
+    --------
+    >>> all_fields({"rows": 3}, "progress", {"rows": is_count, "name": is_text})
+    {'rows': 3}
+    """
+    if not isinstance(written, dict):
+        raise _impossible(where, written)
+    for name, value in written.items():
+        if name not in checks:
+            raise _unknown(where, name)
+        if not checks[name](value):
+            raise _impossible(f"{where}.{name}", value)
+    return written
+
+
+def _impossible(where: str, value: Any) -> ModelFileError:
+    return ModelFileError(f"{where} cannot be {reprlib.repr(value)}.")
+
+
+def _unknown(where: str, name: str) -> ModelFileError:
+    return ModelFileError(f"{where} has an unknown field, {reprlib.repr(name)}.")
 
 
 def is_count(value: Any) -> bool:

@@ -99,5 +99,8 @@ def faults(reports: Sequence[StreamError]) -> list[str]:
         also = f"; likewise {first.unit}s {', '.join(str(one.line) for one in others)}" if others else ""
         told.append(describe(first) + also)
     if any(one.expected.startswith(A_CLASS) for one in reports):
-        told.append("Classes that the first rows do not have are not learned: list all classes in --classes.")
+        told.append(
+            "Classes that the first rows do not have are not learned: list all classes in --classes, or leave room for "
+            "them with --set n_classes=N (pocket and multiclassmomds)."
+        )
     return told

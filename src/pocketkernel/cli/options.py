@@ -61,7 +61,8 @@ class Reading:
     label
         Label column, by name or by index from 0; -1 is the last. By default the column named label, y, target or class.
     classes
-        All labels, such as -1,1. By default the labels in the first block.
+        All labels, such as -1,1. By default those of the first rows. Rows with others are skipped, unless there is room
+        for them: --set n_classes=N.
     drop
         Columns to ignore.
     categorical

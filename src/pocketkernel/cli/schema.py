@@ -46,6 +46,7 @@ def _notes(inferred: Inferred, width: int) -> list[str]:
     notes = [f"... and {', '.join(f'{count:,} x {role}' for role, count in further.items())}"] if further else []
     seen = f"all {inferred.rows:,} rows" if inferred.whole else f"the first {inferred.rows:,} rows"
     notes.append(f"{len(inferred.columns):,} columns of the file became {width:,} of the model, judged by {seen}.")
+    notes += inferred.remarks
     notes.append("To change it: --drop, --categorical, --numeric or --date COLUMN; --label COLUMN; or --strict.")
     return notes
 

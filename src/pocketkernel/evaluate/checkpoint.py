@@ -12,6 +12,7 @@ import numpy as np
 
 from pocketkernel import learners, model_file
 from pocketkernel._fields import Fields, is_count, is_dict, is_number, is_text, list_of, optional
+from pocketkernel.evaluate.arrivals import Arrivals, room_of
 from pocketkernel.evaluate.pipeline import PIPELINE, scaler_arrays, scaler_of
 from pocketkernel.evaluate.progressive import Progress
 from pocketkernel.evaluate.recorder import Recorder, kernel_names
@@ -113,7 +114,7 @@ def _restore(run: Run, contents: Contents, given: Fields) -> None:
     run.scaler = scaler_of(kind, contents.arrays, run.stream.n_features)
     run.model, run.recorder, run.events = model, recorder, [(row, kind) for row, kind in events]
     if run.task == CLASSIFICATION:
-        run.classes = model.classes_
+        run.classes = Arrivals(learners.labels_by_place(model), room_of(model))
     run.metrics = run.new_metrics()
     run.metrics.restore(below("metrics.", contents.arrays))
     run.reservoir.restore(below("reservoir.", contents.arrays))

@@ -8,6 +8,7 @@ from typing import Any
 
 from pocketkernel import learners, model_file
 from pocketkernel._fields import Fields
+from pocketkernel.evaluate.arrivals import room_of
 from pocketkernel.evaluate.checkpoint import PROGRESS, SECTION, resume
 from pocketkernel.evaluate.delayed import joined
 from pocketkernel.evaluate.job import Job
@@ -74,6 +75,7 @@ class Continued(Job):
             reason = str(error).removesuffix(".")
             raise RunError(f"{path} is damaged ({reason}): start again with `pocketkernel run`.") from None
         stream = self._stream(pipeline, model)
+        stream.reserve(room_of(model))
         scaler = None if pipeline.scaler is None else SCALERS[pipeline.scaler.kind]()
         task = CLASSIFICATION if hasattr(model, "classes_") else REGRESSION
         count = (lambda: 0) if self.repeatable() else None

@@ -13,7 +13,7 @@ from pocketkernel.stream import Stream, StreamError
 from pocketkernel.stream.block import Piece, stack
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.files import Source, find
-from pocketkernel.stream.labels import as_labels
+from pocketkernel.stream.labels import admitted, as_labels
 from pocketkernel.stream.sniff import delimiter_of
 from pocketkernel.stream.values import NO_VALUE, POINT, to_numbers
 
@@ -119,6 +119,8 @@ def _label(text: str, encoding: Encoding) -> float | str | None:
         label = float(to_numbers([text], encoding.label_decimal or POINT)[0][0])
         if np.isnan(label):
             return None
+    if encoding.classes is not None and len(encoding.classes) < encoding.room:
+        encoding.classes = admitted(encoding.classes, [label], encoding.room)
     return label if encoding.classes is None or label in encoding.classes else None
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from pocketkernel import learners, model_file
+from pocketkernel.evaluate.arrivals import room_of
 from pocketkernel.evaluate.run import Run
 from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, TASKS, seen_task
 from pocketkernel.stream import SCALERS, open_stream
@@ -155,6 +156,7 @@ class Job:
             task = task or seen_task(stream)
             if task == CLASSIFICATION and self.permute is None:
                 stream.adopt_classes()
+        stream.reserve(room_of(model))
         scaler = None if self.scale is None else SCALERS[self.scale]()
         run = Run(
             stream,

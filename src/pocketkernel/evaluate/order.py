@@ -74,7 +74,9 @@ def shuffled(job: Job, run: Run) -> dict[str, Any] | None:
     if too_large or job.rows is not None or not job.repeatable():
         return None
     began = perf_counter()
-    again = replace(job, permute=0, rows=min(run.progress.rows, MOST_ROWS), task=run.task).start()
+    parameters = {name: value for name, value in job.parameters.items() if name != "n_classes"}  # all labels are known
+    rows = min(run.progress.rows, MOST_ROWS)
+    again = replace(job, permute=0, rows=rows, task=run.task, parameters=parameters).start()
     for _ in again.steps():
         pass
     assert again.metrics is not None and again.progress is not None

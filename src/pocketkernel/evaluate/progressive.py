@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pocketkernel.evaluate.arrivals import Arrivals
 from pocketkernel.evaluate.metrics import ClassificationMetrics, RegressionMetrics
 from pocketkernel.evaluate.metrics.answers import Answers, places_of
 from pocketkernel.evaluate.metrics.regression import COVERAGE
@@ -141,33 +142,43 @@ def follow(
         It continues from what it has learned before.
     blocks : iterable of (X, y)
         Rows and labels.
-    classes : array of all labels
-        May contain repetitions.
+    classes : array of all labels, or Arrivals
+        The array may contain repetitions; to Arrivals, others are added while there is room.
     after : Progress, default=None
         Results to continue from, if the model has already learned a part of the stream.
     metrics : ClassificationMetrics, default=None
-        Counts every row, with the labels in the order of the sorted classes.
+        Counts every row, with the labels in the order of the sorted classes, or of their arrival.
     notes : Recorder, default=None
         Gets the points that it asks for, within blocks too.
     """
-    labels = np.unique(np.asarray(classes))
+    labels = classes if isinstance(classes, Arrivals) else Arrivals(np.unique(np.asarray(classes)).tolist())
     rows, mistakes, seconds = (after.rows, after.mistakes, after.seconds) if after else (0, 0, 0.0)
     first = after is None  # else the model has begun, and all of its answers are to be found in the same way
     for X, y in blocks:
+        before = len(labels.known)
+        new = labels.take(y)  # each begins a part: no earlier row is to be taken for it
         wrong, pieces, answers = 0, [], []
-        for part in _parts(rows, len(y), notes):
+        asked = _parts(rows, len(y), notes)
+        stops = {part.stop for part in asked}
+        for part in _divided(asked, new):
+            known = before + sum(row < part.stop for row in new)
+            order = labels.order(known)
             began = perf_counter()
-            scores, linear, told = _learned(model, _cut(X, part, len(y)), y[part], labels if first else None, metrics)
+            given = labels.ascending(known) if first else None
+            scores, linear, told = _learned(model, _cut(X, part, len(y)), y[part], given, metrics)
             seconds += perf_counter() - began
             first = False
-            places = np.searchsorted(labels, y[part]) if told is None else None
             if metrics is None:
                 pieces.append(scores)
-                wrong += int(np.count_nonzero(places_of(scores) != places))
+                wrong += int(np.count_nonzero(order[places_of(scores)] != labels.places(y[part])))
             else:
-                answers.append(Answers.told(told) if places is None else metrics.read(places, scores, linear))
+                if told is None:
+                    found = metrics.read(np.argsort(order)[labels.places(y[part])], scores, linear)
+                else:
+                    found = Answers.told(told)
+                answers.append(found.numbered(order))
                 wrong += answers[-1].mistakes
-            if notes is not None:
+            if notes is not None and part.stop in stops:
                 notes.add(model, Progress(rows + part.stop, mistakes + wrong, 0, 0, seconds))
         if metrics is not None:
             metrics.count(Answers.joined(answers))
@@ -181,6 +192,13 @@ def _parts(before: int, count: int, notes: Notes | None) -> list[slice]:
     if notes is not None:
         return notes.parts(before, count)
     return [slice(0, count)] if before or count == 1 else [slice(0, 1), slice(1, count)]
+
+
+def _divided(parts: Iterable[slice], rows: Sequence[int]) -> Iterator[slice]:
+    """The parts, and those of them in which one of the rows is not the first in two."""
+    for part in parts:
+        points = [part.start, *(row for row in rows if part.start < row < part.stop), part.stop]
+        yield from (slice(begin, end) for begin, end in pairwise(points))
 
 
 def _learned(model: Any, X: Any, y: Any, classes: Any, metrics: ClassificationMetrics | None) -> tuple[Any, Any, Any]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from pocketkernel import learners, model_file
 from pocketkernel.evaluate.ahead import ahead
+from pocketkernel.evaluate.arrivals import Arrivals, room_of
 from pocketkernel.evaluate.influence import SCORES, influence_of
 from pocketkernel.evaluate.metrics import ClassificationMetrics, Metrics, RegressionMetrics
 from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline, ready
@@ -25,7 +26,7 @@ from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, found_task
 from pocketkernel.stream import Block, Scaler, Stream, gather, permutation
 from pocketkernel.stream.block import rebatch
 from pocketkernel.stream.errors import StreamError
-from pocketkernel.stream.labels import A_CLASS
+from pocketkernel.stream.labels import A_CLASS, admitted
 
 MOST_EVENTS = 100
 """Changes of the stream that a run keeps: the latest."""
@@ -78,11 +79,11 @@ class Run:
         self.sources: list[list[str]] = []  # names and fingerprints of what was learned before
         self._base = 0  # rows that were learned from other files before
         self.resumed_at: list[int] = []  # rows after which the run went on from a checkpoint
-        self.classes: npt.NDArray[Any] | None = None  # the labels there are, once that is known
+        self.classes: Arrivals | None = None  # the labels there are, once that is known
         self._regressor = regressor
         self._permute, self._rows, self._reading, self._count = permute, rows, reading or {}, count
         if stream.classes is not None:
-            self.classes = np.unique(np.array(stream.classes))
+            self.classes = self._with_room(np.unique(np.array(stream.classes)))
 
     def steps(self, stop: Callable[[], bool] | None = None) -> Iterator[Progress]:
         """Go through the stream, from where the run is, until `stop` says so.
@@ -119,17 +120,19 @@ class Run:
             self.decide(found_task(labels))
         if self.task == CLASSIFICATION:
             if self.classes is None:
-                self.classes = self._found(first)
+                self.classes = self._with_room(self._found(first))
             self._check_classes()
         self._tell_horizon()
         if self.metrics is None:
             self.metrics = self.new_metrics()
             self.recorder.expect(0, len(first))  # also if it is learned in parts
             if isinstance(self.metrics, ClassificationMetrics) and self.classes is not None:
-                self.metrics.expect(np.searchsorted(self.classes, labels))
+                self.metrics.expect(self.classes.places(labels[np.isin(labels, self.classes.known)]))
         parts = self._parts((self._checked(block) for block in chain([first], blocks)), stop)
         for progress in self._follow((self._scaled(part), np.asarray(part.y)) for part in parts):
             self.progress = progress
+            if isinstance(self.metrics, ClassificationMetrics) and self.classes is not None:
+                self.metrics.labels += map(plain_label, self.classes.known[len(self.metrics.labels) :])
             if hasattr(self.model, "events_"):
                 self.events = joined_events(self.events, self.model.events_)
             yield progress
@@ -166,9 +169,10 @@ class Run:
             return RegressionMetrics()
         assert self.classes is not None
         return ClassificationMetrics(
-            [plain_label(label) for label in self.classes],
+            [plain_label(label) for label in self.classes.known],
             probabilities=hasattr(self.model, "predict_proba"),
             linear=hasattr(self.model, "predict_then_learn_both"),
+            room=self.classes.room,
         )
 
     def pipeline(self) -> Pipeline:
@@ -235,7 +239,7 @@ class Run:
         """The size of the model, which may not have begun."""
         if self.model.__sklearn_is_fitted__():
             return int(self.model.nbytes)
-        room = getattr(self.model, "n_classes", None) or (2 if self.classes is None else len(self.classes))
+        room = getattr(self.model, "n_classes", None) or (2 if self.classes is None else len(self.classes.known))
         return int(self.model.plan(self.stream.n_features, n_classes=room).nbytes)
 
     def _limited(self, blocks: Iterator[Block], start: int) -> Iterator[Block]:
@@ -254,7 +258,7 @@ class Run:
         order = permutation(len(whole), self._permute)
         self.total = len(order) if self._rows is None else min(self._rows, len(order))
         if self.classes is None and whole.y is not None:
-            self.classes = np.unique(whole.y)
+            self.classes = self._with_room(np.unique(whole.y))
         for at in range(start - start % self.stream.block, len(order), self.stream.block):
             yield whole.take(order[max(at, start) : at + self.stream.block])
 
@@ -265,7 +269,7 @@ class Run:
             return replace(block, y=self._numbers(block))
         assert self.classes is not None
         if self.stream.classes is None:  # else it was checked there
-            return self._known(block, np.isin(block.y, self.classes))
+            return self._known(block)
         return block
 
     def _scaled(self, block: Block) -> Any:
@@ -284,12 +288,16 @@ class Run:
             )
         return block.y.astype(np.float64)
 
-    def _known(self, block: Block, known: npt.NDArray[np.bool_]) -> Block:
-        """The rows with known labels; others are reported, and left out of a pipe."""
+    def _with_room(self, labels: npt.NDArray[Any]) -> Arrivals:
+        return Arrivals(labels.tolist(), room_of(self.model))
+
+    def _known(self, block: Block) -> Block:
+        """Rows with labels that are known or have room; others are reported, and left out of a pipe."""
         assert block.y is not None and self.classes is not None
+        known = np.isin(block.y, admitted(self.classes.known, block.y.tolist(), self.classes.room))
         if known.all():
             return block
-        shown = ", ".join(map(plain_label, self.classes))
+        shown = ", ".join(map(plain_label, self.classes.known))
         for row in np.flatnonzero(~known).tolist():
             error = StreamError(
                 f"{A_CLASS} {shown}, which the first {self.stream.block:,} rows have (give all by classes=)",
@@ -315,10 +323,11 @@ class Run:
 
     def _check_classes(self) -> None:
         assert self.classes is not None
-        if len(self.classes) > 2 and not learners.is_multiclass(self.model):
-            shown = ", ".join(map(plain_label, self.classes[:5])) + (" ..." if len(self.classes) > 5 else "")
+        known = self.classes.known
+        if len(known) > 2 and not learners.is_multiclass(self.model):
+            shown = ", ".join(map(plain_label, known[:5])) + (" ..." if len(known) > 5 else "")
             raise ValueError(
-                f"{type(self.model).__name__} supports only two classes, but there are {len(self.classes)}: {shown}; "
+                f"{type(self.model).__name__} supports only two classes, but there are {len(known)}: {shown}; "
                 "use learner=pocket or multiclassmomds."
             )
 

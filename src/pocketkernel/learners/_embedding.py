@@ -53,6 +53,12 @@ def is_multiclass(learner: OnlineKernelClassifier) -> bool:
     return learner._multiclass
 
 
+def labels_by_place(learner: OnlineKernelClassifier) -> list[Any]:
+    """The labels so far in the order in which the learner has numbered them: those of its first call, then others."""
+    places = learner._coding.places.tolist()
+    return [label for _, label in sorted(zip(places, learner.classes_.tolist(), strict=True))]
+
+
 def blank(learner: OnlineLearner, features: int | Sequence[str], targets: Any) -> OnlineLearner:
     """A copy of the learner that has learned nothing, for rows of these columns and for such targets.
 

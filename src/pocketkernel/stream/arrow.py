@@ -1,8 +1,8 @@
 """Parquet files, and Arrow's files and streams, through pyarrow: batch by batch."""
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Iterator
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ ROWS = 4096
 VALUES = 1 << 25  # most that are converted at once, but for a few rows
 SAMPLED = 1 << 22  # most that are looked at, but for a few rows
 FEWEST_ROWS = 8
+TOGETHER = 1000  # columns of Parquet that are read at once: what pyarrow keeps of more does not fit into the caches
+
+Parts = Iterable[Any]  # Arrow's batches of the same rows, each with other columns
 
 
 class ArrowBatches:
@@ -27,11 +30,10 @@ class ArrowBatches:
     def __init__(self, opened: Opened, format: str) -> None:
         self.pa = optional("pyarrow", f"reading {'Parquet' if format == 'parquet' else 'Arrow'}", "files")
         self.opened = opened
-        self.total = 0
-        self._once = False  # whether batches come only once
+        self.total: int | None = None  # rows; None for a stream, whose batches come only once
         self._taken: list[_Rows] = []  # those that were looked at, and need not be read again
-        self._all = False  # whether there are no others
-        self._batches: Callable[[list[str]], Iterable[Any]]
+        self._rest: Iterator[Parts] | None = None  # what follows them, if any were taken
+        self._batches: Callable[[list[str]], Iterator[Parts]]  # of some columns, with at most `_most` rows each
         try:
             self._open(format)
         except self.pa.ArrowInvalid as error:
@@ -42,72 +44,58 @@ class ArrowBatches:
         is_number = [self._is_number(type) for type in number_of]
         self._type_of = dict(zip(names, numbers, strict=True))  # by name, in `_types`
         self._types = list(number_of)
-        self._rows = max(FEWEST_ROWS, min(ROWS, VALUES // max(1, len(names))))  # at once
+        self._most = max(FEWEST_ROWS, min(ROWS, VALUES // max(1, len(names))))
         self.schema = Schema(names, [is_number[number] for number in numbers])
 
     @no_search()
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
         names = self.schema.names
+        numeric = [name for name, is_number in zip(*self.schema, strict=True) if is_number]
         usable = [self._is_number(type) or self._is_text(type) for type in self._types]
         kept = [name for name, type in self._type_of.items() if usable[type]]
-        batches, taken, rows = iter(self._batches(names)), [], 0
         most = min(INFERRED, max(FEWEST_ROWS, SAMPLED // max(1, len(names))))
-        while rows < most and (batch := next(batches, None)) is not None:
-            taken.append(_Rows(batch))
-            rows += batch.num_rows
-        further = next(batches, None)
-        self._all = further is None and not self._once
-        if self._once or self._all:
-            self._taken = taken if further is None else [*taken, _Rows(further)]
-        sampled = min(rows, most)
-        numeric = [name for name, is_number in zip(*self.schema, strict=True) if is_number]
-        numbers, texts = [], []
-        for batch in taken:
-            part = batch.slice(0, most)
-            most -= len(part)
-            numbers.append(self._numbers(numeric, part))
-            texts.append(self._texts(kept, part))
+        batches, taken, rows = self._batches(names), [], 0
+        while rows < most and (parts := next(batches, None)) is not None:
+            taken.append(self._read(parts, numeric, kept))
+            rows += len(taken[-1].numbers)
+        further = [] if self.total is not None else list(islice(batches, 1))
+        ended = rows == self.total if self.total is not None else not further
+        if ended or self.total is None:
+            self._taken, self._rest = taken, chain(further, batches)
+        whole, rows = ended and rows <= most, min(rows, most)
+        texts: dict[str, Texts] = dict.fromkeys(names, [None] * rows)  # what lists and the like stay
+        for name in kept:
+            texts[name] = list(chain.from_iterable(one.texts[name] for one in taken))[:rows]
+        numbers = np.concatenate([np.empty((0, len(numeric))), *(one.numbers for one in taken)])[:rows]
         lists = frozenset(names).difference(kept)
-        found: dict[str, Texts] = {name: [None] * sampled if name in lists else [] for name in names}
-        found.update(texts[0] if texts else {})
-        for further_texts in texts[1:]:
-            found.update((name, [*found[name], *column]) for name, column in further_texts.items())
-        columns = np.concatenate(numbers).T if numbers else np.empty((len(numeric), 0))
-        whole = further is None and rows == sampled
-        return Sample(sampled, whole, found, dict(zip(numeric, columns, strict=True)), lists)
+        return Sample(rows, whole, texts, dict(zip(numeric, numbers.T, strict=True)), lists)
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
         """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-)."""
         wanted = [name for name in self.schema.names if kinds.get(name, "-") != "-"]
         names = [name for name in wanted if kinds[name] == "n"]
         written = [name for name in wanted if kinds[name] == "t"]
+        self._check(names, written)
         row = 0
         try:
-            for batch in self._all_rows(wanted):
-                for start in range(0, len(batch), self._rows):
-                    part = batch.slice(start, self._rows)
-                    numbers, texts = self._numbers(names, part), self._texts(written, part)
-                    lines = np.arange(row + 1, row + len(part) + 1)
-                    row += len(part)
-                    if self.total:
-                        self.opened.share = row / self.total
-                    yield Table(self.opened.name, lines, names, numbers, texts, "row")
+            for rows in self._all_rows(names, written):
+                lines = np.arange(row + 1, row + len(rows.numbers) + 1)
+                row += len(lines)
+                if self.total:
+                    self.opened.share = row / self.total
+                yield Table(self.opened.name, lines, names, rows.numbers, rows.texts, "row")
         except (self.pa.ArrowInvalid, OSError) as error:
             name, found = self.opened.name, str(error)
             raise StreamError("data that is whole", found, file=name, line=row + 1, unit="row") from error
 
-    def _all_rows(self, wanted: list[str]) -> Iterator["_Rows"]:
+    def _all_rows(self, names: list[str], written: list[str]) -> Iterator["_Rows"]:
         """The rows that were looked at, then those that were not."""
         while self._taken:
-            yield self._taken.pop(0)
-        batches = iter(() if self._all else self._batches(wanted))
-        while True:
-            with no_search():
-                batch = next(batches, None)
-            if batch is None:
-                return
-            yield _Rows(batch)
+            yield self._taken.pop(0).of(names, written)
+        batches = self._batches([*names, *written]) if self._rest is None else self._rest
+        for parts in batches:
+            yield self._read(parts, names, written)
 
     def _open(self, format: str) -> None:
         opened = self.opened
@@ -115,7 +103,7 @@ class ArrowBatches:
         if is_stream:
             reader = self.pa.ipc.open_stream(opened.file)
             self.arrow_schema = reader.schema
-            self._once, self._batches = True, lambda wanted: reader
+            self._batches = lambda wanted: self._cut(reader)
             return
         if opened.path is None or opened.compressed:
             what = "Parquet" if format == "parquet" else "an Arrow file"
@@ -129,18 +117,49 @@ class ArrowBatches:
 
             file = parquet.ParquetFile(opened.path, pre_buffer=False)
             self.arrow_schema, self.total = file.schema_arrow, file.metadata.num_rows
-            width = len(self.arrow_schema.names)
-            self._batches = lambda wanted: _first_rows(
-                self.total,
-                file.iter_batches(  # names of all columns are slow to look up
-                    self._rows, columns=None if len(wanted) == width else wanted, use_threads=False
-                ),
-            )
+            self._batches = lambda wanted: self._of_parquet(file, wanted)
         else:
             ipc = self.pa.ipc.open_file(self.pa.memory_map(str(opened.path)))
             self.arrow_schema = ipc.schema
             self.total = sum(ipc.get_batch(k).num_rows for k in range(ipc.num_record_batches))
-            self._batches = lambda wanted: (ipc.get_batch(k) for k in range(ipc.num_record_batches))
+            self._batches = lambda wanted: self._cut(ipc.get_batch(k) for k in range(ipc.num_record_batches))
+
+    def _cut(self, batches: Iterable[Any]) -> Iterator[Parts]:
+        """Batches of at most `_most` rows."""
+        for batch in batches:
+            for start in range(0, batch.num_rows, self._most):
+                yield [batch.slice(start, self._most)]
+
+    def _of_parquet(self, file: Any, wanted: list[str]) -> Iterator[Parts]:
+        """Rows of a Parquet file; some columns after the others, each lot when it is asked for."""
+        lots = [wanted[k : k + TOGETHER] for k in range(0, len(wanted), TOGETHER)]
+        readers = [
+            self._exactly(file.iter_batches(self._most, columns=lot, use_threads=False), file.metadata.num_rows)
+            for lot in lots
+        ]
+        for _ in range(0, file.metadata.num_rows, self._most):
+            yield (next(reader) for reader in readers)
+
+    def _exactly(self, batches: Iterator[Any], left: int) -> Iterator[Any]:
+        """The same rows in batches of `_most`: pyarrow's are shorter where a column has to be divided.
+
+        It is not asked for more than there are: to be told so takes long if there are many columns.
+        """
+        held: list[Any] = []
+        while left:
+            count = min(left, self._most)
+            left -= count
+            while sum(batch.num_rows for batch in held) < count:
+                if (batch := next(batches, None)) is None:
+                    raise StreamError("data that is whole", "fewer rows than its header says", file=self.opened.name)
+                held.append(batch)
+                del batch
+            whole = held[0] if len(held) == 1 else self.pa.Table.from_batches(held).combine_chunks().to_batches()[0]
+            held = [whole] if whole.num_rows == count else [whole.slice(0, count), whole.slice(count)]
+            del whole
+            if not left:
+                batches = iter(())  # so that nothing is kept while other columns are read
+            yield held.pop(0)
 
     def _is_number(self, type: Any) -> bool:
         t = self.pa.types
@@ -159,61 +178,66 @@ class ArrowBatches:
         return any(kind(type) for kind in (t.is_binary, t.is_large_binary, t.is_fixed_size_binary))
 
     @no_search()
-    def _numbers(self, names: list[str], rows: "_Rows") -> Floats:
-        """These columns as rows of numbers."""
-        if rows.numbers is not None and rows.numbers[0] == names:
-            return rows.numbers[1]
-        numbers = np.empty((len(rows), len(names)))
+    def _read(self, parts: Parts, names: list[str], written: list[str]) -> "_Rows":
+        """These columns as rows of numbers, and these as text."""
+        numbers = np.empty((0, len(names)))
+        texts: dict[str, list[str | None]] = {name: [] for name in written}
         place_of = {name: place for place, name in enumerate(names)}
-        for group, values in self._joined(names, rows):
-            columns = self._converted(group[0], "n", values).reshape(len(group), -1)
-            numbers[:, [place_of[name] for name in group]] = columns.T
-        rows.numbers = names, numbers
-        return numbers
+        for part in parts:
+            rows, columns = part.num_rows, dict(zip(part.schema.names, part.columns, strict=True))
+            numbers = numbers if len(numbers) else np.empty((rows, len(names)))
+            for group, values in self._joined_columns(columns, place_of):
+                found = self._converted("n", values).reshape(len(group), rows)
+                numbers[:, [place_of[name] for name in group]] = found.T
+            for group, values in self._joined_columns(columns, texts):
+                found = self._converted("t", values)
+                texts.update((name, found[k * rows : (k + 1) * rows]) for k, name in enumerate(group))
+        return _Rows(names, numbers, texts)
 
-    @no_search()
-    def _texts(self, names: list[str], rows: "_Rows") -> dict[str, list[str | None]]:
-        """These columns of text."""
-        count = len(rows)
-        for group, values in self._joined([name for name in names if name not in rows.texts], rows):
-            found = self._converted(group[0], "t", values)
-            rows.texts.update((name, found[k * count : (k + 1) * count]) for k, name in enumerate(group))
-        return {name: rows.texts[name] for name in names}
-
-    def _joined(self, names: list[str], rows: "_Rows") -> Iterator[tuple[list[str], Any]]:
+    def _joined_columns(self, columns: dict[str, Any], wanted: Container[str]) -> Iterator[tuple[list[str], Any]]:
         """Columns of each type one after the other: converting each by itself is slow if there are many."""
-        groups: list[list[str]] = [[] for _ in self._types]
-        for name in names:
-            groups[self._type_of[name]].append(name)
-        for group in filter(None, groups):
-            parts = [rows.columns[name] for name in group]
+        groups: dict[int, list[str]] = {}
+        for name in columns:
+            if name in wanted:
+                groups.setdefault(self._type_of[name], []).append(name)
+        for group in groups.values():
+            parts = [columns[name] for name in group]
             yield group, parts[0] if len(parts) == 1 else self.pa.concat_arrays(parts)
 
-    def _converted(self, name: str, kind: str, values: Any) -> Any:
+    def _check(self, names: list[str], written: list[str]) -> None:
+        """Refuse columns of a type that cannot be read as numbers or as text."""
+        is_number = [self._is_number(type) for type in self._types]
+        is_text = [self._is_number(type) or self._is_text(type) for type in self._types]
+        for wanted, is_it, expected, advice in (
+            (names, is_number, "numbers", "convert the column, or name it in drop= or categorical="),
+            (written, is_text, "text or whole numbers", "convert the column"),
+        ):
+            for name in wanted:
+                if not is_it[self._type_of[name]]:
+                    found = f"{self._types[self._type_of[name]]}: {advice}"
+                    raise StreamError(expected, found, file=self.opened.name, field=name)
+
+    def _converted(self, kind: str, values: Any) -> Any:
         if kind == "n" and values.type == self.pa.float64():
             return values.to_numpy(zero_copy_only=False)
-        if kind == "n" and self._is_number(values.type):
+        if kind == "n":
             if self.pa.types.is_boolean(values.type):
                 values = values.cast(self.pa.int8())
             values = values.cast(self.pa.float64(), safe=False)
             return np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
-        if self.pa.types.is_temporal(values.type) and kind == "t" and self._is_text(values.type):
+        if self.pa.types.is_temporal(values.type):
             if self.pa.types.is_timestamp(values.type) and values.type.tz is not None:
                 values = values.cast(self.pa.timestamp(values.type.unit))  # in UTC
             values = values.cast(self.pa.string())
-        if kind == "t" and self._is_number(values.type):
+        if self._is_number(values.type):
             values = values.cast(self.pa.string())
-        if kind == "t" and values.type in (self.pa.string(), self.pa.large_string()):
+        if values.type in (self.pa.string(), self.pa.large_string()):
             coded = values.dictionary_encode()  # each different text is made once
             words = np.array([*(word or None for word in coded.dictionary.to_pylist()), None], object)
             return words[coded.indices.fill_null(len(words) - 1).to_numpy()].tolist()
-        if kind == "t" and self._is_bytes(values.type):
+        if self._is_bytes(values.type):
             return [text_of(value) if value else None for value in values.to_pylist()]
-        if kind == "t" and self._is_text(values.type):
-            return [None if value is None or value == "" else str(value) for value in values.to_pylist()]
-        expected = "numbers" if kind == "n" else "text or whole numbers"
-        advice = ": convert the column, or name it in drop= or categorical=" if kind == "n" else ": convert the column"
-        raise StreamError(expected, f"{values.type}{advice}", file=self.opened.name, field=name)
+        return [None if value is None or value == "" else str(value) for value in values.to_pylist()]
 
 
 def text_of(value: bytes) -> str:
@@ -224,31 +248,17 @@ def text_of(value: bytes) -> str:
         return f"0x{value.hex()}"
 
 
-class _Rows:
-    """Some rows of a batch, and what they were converted to, so that it is done once."""
+class _Rows(NamedTuple):
+    """Some rows as they were converted."""
 
-    def __init__(self, batch: Any) -> None:
-        self.batch = batch
-        self.numbers: tuple[list[str], Floats] | None = None  # names and columns
-        self.texts: dict[str, list[str | None]] = {}
+    names: list[str]  # of the columns of numbers
+    numbers: Floats
+    texts: dict[str, list[str | None]]
 
-    def __len__(self) -> int:
-        return int(self.batch.num_rows)
-
-    @cached_property
-    def columns(self) -> dict[str, Any]:
-        """Arrow's arrays by name."""
-        return dict(zip(self.batch.schema.names, self.batch.columns, strict=True))
-
-    def slice(self, start: int, most: int) -> "_Rows":
-        """At most so many of the rows; the same object if these are all."""
-        return self if start == 0 and len(self) <= most else _Rows(self.batch.slice(start, most))
-
-
-def _first_rows(count: int, batches: Iterable[Any]) -> Iterator[Any]:
-    """Batches up to this many rows: to be told that there are no more takes pyarrow long if there are many columns."""
-    for batch in batches:
-        yield batch
-        count -= batch.num_rows
-        if count <= 0:
-            return
+    def of(self, names: list[str], written: list[str]) -> "_Rows":
+        """The same with some of the columns."""
+        numbers = self.numbers
+        if names != self.names:
+            place_of = {name: place for place, name in enumerate(self.names)}
+            numbers = numbers[:, [place_of[name] for name in names]]
+        return _Rows(names, numbers, {name: self.texts[name] for name in written})

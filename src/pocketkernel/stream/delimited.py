@@ -5,6 +5,7 @@ The records are parsed in the binding (text.cpp), which reports line and column 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, sho
 from pocketkernel.stream.files import Opened, Text
 from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import Sample
-from pocketkernel.stream.sniff import LINES, delimiter_of, is_header
+from pocketkernel.stream.sniff import LINES, Before, delimiter_of, is_header, lines_before, title_lines
 from pocketkernel.stream.table import INFERRED, SAMPLE, Schema, Table
 from pocketkernel.stream.values import COMMA, POINT, Texts, to_numbers
 
@@ -48,20 +49,25 @@ class Delimited:
         while not self.text.final and b"\n" not in self.text.buffer:
             self.text.more()
         self._check_text()
+        before = self._skip_lines_before() if infer else Before()
         if delimiter is None:
-            delimiter = delimiter_of(self.text.buffer[: 1 << 16], usual, wanted) if infer else usual
+            start = self.text.buffer[self.text.at : self.text.at + (1 << 16)]
+            delimiter = before.delimiter or (delimiter_of(start, usual, wanted) if infer else usual)
         self.delimiter = delimiter
+        titles = self._skip_titles(wanted) if infer and header is not False and columns is None else range(0)
         first = self._first_record()
+        above = self._names_above(before, first, wanted) if header is not False and columns is None else []
         if header is None:
-            header = self._has_header(first, columns, wanted)
-        self.header = header
+            header = bool(above) or self._has_header(first, columns, wanted)
+        self.header, self.remarks = header, _remarks(before, bool(above), titles)
         if header and self._first_faults:
             raise next(iter(self._first_faults.values()))
         if header:
-            names = self._named(first)
+            names = self._named(above or first)
             if columns is not None and sorted(columns) != sorted(names):
                 raise self._refused(f"the columns {', '.join(columns)}", ", ".join(names))
-            self.text.advance(self._after_first, self._first_lines)
+            if not above:
+                self.text.advance(self._after_first, self._first_lines)
         else:
             names = columns or [f"column{n}" for n in range(1, len(first) + 1)]
             if first and len(names) != len(first):
@@ -74,18 +80,59 @@ class Delimited:
     def _check_text(self) -> None:
         """Refuse what is not text in a code that is read."""
         start = self.text.buffer[: 1 << 12]
+        found = ""
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise StreamError("text in UTF-8", "UTF-16: save the table as UTF-8", file=self.text.name)
-        if self.lenient and b"\0" in start:
-            raise StreamError("a table as text", "binary data", file=self.text.name)
+            found = "compressed text in UTF-16: save the table as UTF-8"
+        elif self.lenient and b"\0" in start:
+            found = "binary data"
+        elif self.lenient and start.lstrip(b"\xef\xbb\xbf \r\n\t").lower().startswith(
+            (b"<!doctype", b"<html", b"<?xml")
+        ):
+            found = "a page in HTML or XML: save the table as CSV"
+        elif self.lenient and b"\r" in start and b"\n" not in self.text.buffer:
+            found = "lines that end in carriage returns alone: save the table with the line ends of Unix or Windows"
+        if found:
+            raise StreamError("a table as text", found, file=self.text.name)
+
+    def _skip_lines_before(self) -> Before:
+        """Go to the first line of the table."""
+        text = self.text
+        while True:
+            before = lines_before(text.buffer, text.at)
+            if text.final or b"\n" in text.buffer[before.end :]:
+                text.advance(before.end, before.lines)
+                return before
+            text.more()
+
+    def _skip_titles(self, wanted: Sequence[str]) -> range:
+        """Go past lines above the table that are no part of it, if names follow; their numbers."""
+        text, start = self.text, self.text.at
+        size, lines = title_lines(text.buffer[start : start + (1 << 16)], self.delimiter, wanted)
+        text.advance(start + size, lines)
+        if lines and not self._has_header(self._first_record(), None, wanted):
+            text.advance(start, -lines)
+            return range(0)
+        return range(text.line - lines, text.line)
 
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
-        found, whole = self._read_sample()
-        texts: dict[str, Texts] = dict(zip(self.names, found, strict=True))
-        numeric = [name for name, is_it in zip(*self.schema, strict=True) if is_it]
-        numbers = {name: to_numbers(texts[name], POINT)[0] for name in numeric}
-        return Sample(len(found[0]), whole, texts, numbers, decimal=COMMA if self.delimiter == ";" else POINT)
+        pages = list(self._pages("t" * len(self.names)))
+        if not any(done.rows for _, done in pages) and pages[0][1].fault:
+            raise self._error(pages[0][1])
+        columns = [self._texts(page.spans[: done.rows], {}) for page, done in pages]
+        texts: dict[str, Texts] = dict(
+            zip(self.names, map(list, map(chain.from_iterable, zip(*columns, strict=True))), strict=True)
+        )
+        last = pages[-1][1]
+        whole = self.text.final and (last.next if last.fault else last.end) >= len(self.text.buffer)
+        letters = "".join("n" if is_number else "-" for is_number in self.schema.numeric)
+        numbers = np.concatenate([page.numbers[: done.rows] for page, done in self._pages(letters)])
+        numeric = [name for name, is_number in zip(*self.schema, strict=True) if is_number]
+        rows = sum(done.rows for _, done in pages)
+        decimal = COMMA if self.delimiter == ";" else POINT
+        return Sample(
+            rows, whole, texts, dict(zip(numeric, numbers.T, strict=True)), decimal=decimal, remarks=self.remarks
+        )
 
     def tables(self, kinds: dict[str, str], label: str | None = None) -> Iterator[Table]:
         """Rows as columns; `kinds` has for each name whether it is a number (n), text (t) or skipped (-).
@@ -170,6 +217,17 @@ class Delimited:
         self._first_faults: dict[int, StreamError] = {}
         return [field or "" for (field,) in self._texts(page.spans[:1], self._first_faults)]
 
+    def _names_above(self, before: Before, first: list[str], wanted: Sequence[str]) -> list[str]:
+        """The names of the columns, if the last comment before the table has them, given the first record below it."""
+        above = before.named(self.delimiter)
+        if len(above) != len(first) or len(above) < 2 or not all(above) or any(map(_is_number, above)):
+            return []
+        if wanted:
+            are_names = not set(wanted).isdisjoint(above)
+        else:
+            are_names = above[0].startswith("#") or not self._has_header(first, None, ())
+        return above if are_names else []
+
     def _has_header(self, first: list[str], columns: list[str] | None, wanted: Sequence[str]) -> bool:
         if columns is not None or not self.lenient:
             return columns is None and not any(map(_is_number, first))
@@ -219,21 +277,16 @@ class Delimited:
                 break
         return [letter == "n" for letter in letters]
 
-    def _read_sample(self) -> tuple[list[list[str | None]], bool]:
-        """Columns of text of the first rows, and whether there are no others; rows that cannot be read are left out."""
-        text, start = self.text, self.text.at
-        letters = "t" * len(self.names)
-        left = min(INFERRED, max(1, NUMBERS // len(letters)))
-        found: list[list[str | None]] = [[] for _ in letters]
+    def _pages(self, letters: str) -> Iterator[tuple["_Page", _core.Parsed]]:
+        """The first rows, and how far each page goes; rows that cannot be read are left out."""
+        left, start = min(INFERRED, max(1, NUMBERS // len(letters))), self.text.at
         while left:
             page = _Page(letters, min(left, ROWS))
-            done = page.read(text, self.delimiter, start)
-            for column, further in zip(found, self._texts(page.spans[: done.rows], {}), strict=True):
-                column.extend(further)
+            done = page.read(self.text, self.delimiter, start)
+            yield page, done
             left, start = left - done.rows, done.next if done.fault else done.end
             if not done.fault and done.rows < len(page.lines):
-                break
-        return found, text.final and start >= len(text.buffer)
+                return
 
     def _take_off_text(self, letters: list[str], start: int) -> None:
         """Mark all columns that have no number in the record at `start`: together, as reading it for each is slow."""
@@ -286,6 +339,17 @@ class _Page:
         return _core.parse_delimited(
             b'"' + raw + b'"', 0, True, ",", self.letters, self.numbers, self.spans, self.lines
         )
+
+
+def _remarks(before: Before, are_names: bool, titles: range) -> list[str]:
+    """What was made of the lines before a table."""
+    remarks = [f"The file says what divides its fields (sep={before.delimiter})."] if before.delimiter else []
+    comments = [number + 1 for number, _ in before.comments[: len(before.comments) - are_names]]
+    for lines, one, several in ((comments, "is a comment (#)", "are comments (#)"), (titles, "stands", "stand")):
+        if lines:
+            where = f"Line {lines[0]} {one}" if len(lines) == 1 else f"Lines {lines[0]} to {lines[-1]} {several}"
+            remarks.append(f"{where} before the table, and {'is' if len(lines) == 1 else 'are'} not read.")
+    return remarks
 
 
 def _looks_like_a_number(word: bytes) -> bool:

@@ -21,6 +21,7 @@ from pocketkernel.stream.feature import Feature
 from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.labels import (
     Label,
+    admitted,
     all_named,
     as_labels,
     expected_label,
@@ -29,13 +30,14 @@ from pocketkernel.stream.labels import (
     rows_until,
 )
 from pocketkernel.stream.table import Schema, Table
-from pocketkernel.stream.values import DECIMALS, NO_VALUE, Floats, Texts, to_numbers
+from pocketkernel.stream.values import NO_VALUE, Floats, Texts, is_style, to_numbers
 
 Missing = Literal["error", "mean", "keep"]
 MISSING = "a value (or missing='mean')"
 MAX_CATEGORIES = 32
 WIDEST = 1_000_000  # as the core has it
 VERSION = 2  # of an encoding that is written down
+_NOT_WRITTEN = ("features", "frozen", "room")
 Bad = dict[int, tuple[int, str, str]]  # by row: place of the first column that is wrong, -1 for the label; what is
 
 
@@ -62,6 +64,8 @@ class Encoding:
         Name of the column that says which row it is.
     frozen : bool
         Whether new rows no longer change the encoding.
+    room : int
+        How many labels there may be: while `classes` are fewer, others are added to them as they arrive.
     """
 
     features: list[Feature]
@@ -73,6 +77,7 @@ class Encoding:
     words: bool = False
     id: str | None = None
     frozen: bool = False
+    room: int = 0
 
     @classmethod
     @no_search()
@@ -159,9 +164,9 @@ class Encoding:
         bad: Bad = {}
         if self.words:
             table = self._without_words(table)
-        labels = self._labels(table, bad)
         written = self._written(table, bad)
         self._note_missing(table, numbers, bad)
+        labels = self._labels(table, bad)
         good = self._good(table, bad, skipped, most)
         if not good.all():
             table, numbers = table.take(good, []), numbers[good]
@@ -252,6 +257,8 @@ class Encoding:
             values, wrong = to_numbers(texts, self.label_decimal)
             for row in wrong:
                 _note(bad, row, -1, "a number", shown(texts[row]))
+        if self.classes is not None and len(self.classes) < self.room and not self.frozen:
+            self.classes = admitted(self.classes, _without_rows(values, bad), self.room)
         for row, label in self._wrong_labels(values).items():
             expected, found = ("a label", "none") if label is None else (expected_label(self.classes), shown(label))
             _note(bad, row, -1, expected, found)
@@ -304,15 +311,16 @@ class Encoding:
 
     # ---- as JSON ----------------------------------------------------------------------------------------------------
 
+    @no_search()
     def to_dict(self) -> dict[str, Any]:
         """Everything, in a form that `json.dumps` takes. What a feature does not use is left out."""
-        written = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("features", "frozen")}
+        written = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_WRITTEN}
         return {"version": VERSION, **written, "features": [feature.to_dict() for feature in self.features]}
 
     @no_search()
     def copy(self) -> "Encoding":
         """An encoding of its own that has learned the same."""
-        return replace(self, features=[feature.copy() for feature in self.features])
+        return replace(self, features=[feature.copy() for feature in self.features])  # classes are never changed
 
     @classmethod
     @no_search()
@@ -326,7 +334,7 @@ class Encoding:
             [Feature.from_dict(one, f"encoding.features[{k}]") for k, one in enumerate(written)],
             given.take("label", optional(is_text)),
             given.take("label_is_number", is_flag),
-            given.take("label_decimal", lambda value: value in ("", *DECIMALS)),
+            given.take("label_decimal", lambda value: is_text(value) and (not value or is_style(value))),
             given.take("classes", optional(_are_classes)),
             given.take("missing", lambda value: value in get_args(Missing)),
             given.take("words", is_flag),
@@ -350,6 +358,12 @@ def labels_of(classes: Sequence[Any] | None, is_number: bool) -> tuple[list[Any]
     if not is_number:
         known = [str(name) for name in classes]
     return known, not isinstance(known[0], str)
+
+
+def _without_rows(values: Floats | Texts, bad: Bad) -> Iterable[Any]:
+    """Labels of the rows that can be used."""
+    every = values.tolist() if isinstance(values, np.ndarray) else values
+    return every if not bad else (value for row, value in enumerate(every) if row not in bad)
 
 
 def _note(bad: Bad, row: int, place: int, expected: str, found: str) -> None:

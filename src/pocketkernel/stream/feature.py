@@ -7,12 +7,13 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
-from pocketkernel._fields import Fields, is_count, is_flag, is_number, is_text, list_of
+from pocketkernel._fields import Check, all_fields, is_count, is_flag, is_number, is_text, list_of
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import dates, values
 from pocketkernel.stream.values import Floats, Texts
 
 Kind = Literal["number", "decimal", "boolean", "date", "category"]
+KINDS = get_args(Kind)
 MOST_CATEGORIES = 1 << 16
 
 
@@ -26,7 +27,7 @@ class Feature:
     kind : {"number", "decimal", "boolean", "date", "category"}
         A decimal is a number that is written with a comma, thousands or a currency.
     style : str
-        The decimal sign, or the format of the dates.
+        The decimal sign, followed by the unit if there is one, or the format of the dates.
     parts : sequence of str
         What is told of a date.
     places, spare : int
@@ -74,7 +75,8 @@ class Feature:
     def expected(self) -> str:
         """What its text should be."""
         if self.kind == "decimal":
-            return "a number" + (" with a decimal comma" if self.style == values.COMMA else "")
+            unit = f" in {self.style[1:]}" if self.style[1:] else ""
+            return "a number" + (" with a decimal comma" if self.style[0] == values.COMMA else "") + unit
         return "true or false" if self.kind == "boolean" else f"a date as {self.style}"
 
     def numbers(self, texts: Texts) -> tuple[Floats, list[int]]:
@@ -115,29 +117,16 @@ class Feature:
 
     def to_dict(self) -> dict[str, Any]:
         """What differs from a fresh column of numbers; categories in the order of their places."""
-        used = dict(zip(_NAMES, _fields_of(self), strict=True))
-        used["categories"], used["parts"] = list(self.categories), list(self.parts)
-        used["kind"] = "" if self.kind == "number" else self.kind
-        return {name: value for name, value in used.items() if value}
+        used = {name: value for name, value in zip(_NAMES, _fields_of(self), strict=True) if value}
+        if self.kind == "number":
+            del used["kind"]
+        return used | {name: list(used[name]) for name in ("parts", "categories") if name in used}
 
     @classmethod
     def from_dict(cls, written: Any, where: str) -> "Feature":
         """The feature that `to_dict` wrote."""
-        given = Fields(written, where)
-        self = cls(
-            given.take("name", is_text, ""),
-            given.take("kind", _is_kind, "number"),
-            given.take("style", is_text, ""),
-            given.take("parts", list_of(_is_part), ()),
-            given.take("places", _are_places, 0),
-            given.take("spare", _are_places, 0),
-            given.take("flag", is_flag, False),
-            {text: place for place, text in enumerate(given.take("categories", _are_categories, ()))},
-            given.take("hashed", is_count, 0),
-            given.take("total", is_number, 0.0),
-            given.take("count", is_count, 0),
-        )
-        given.end()
+        self = cls(**{"name": "", **all_fields(written, where, _CHECKS)})
+        self.categories = {text: place for place, text in enumerate(self.categories)}
         self._check(where)
         return self
 
@@ -149,7 +138,7 @@ class Feature:
         if is_category != (self.places > 0) or (self.spare and not is_category):
             raise ModelFileError(f"{where}.places cannot be {self.places} for a {self.kind}.")
         if self.kind == "decimal":
-            good_style = self.style in values.DECIMALS
+            good_style = values.is_style(self.style)
         else:
             good_style = "%" in self.style or self.style == dates.ISO if self.kind == "date" else not self.style
         if not good_style:
@@ -168,7 +157,7 @@ def _hash(text: str) -> int:
 
 
 def _is_kind(value: Any) -> bool:
-    return value in get_args(Kind)
+    return value in KINDS
 
 
 def _is_part(value: Any) -> bool:
@@ -179,5 +168,23 @@ def _are_places(value: Any) -> bool:
     return is_count(value) and value <= MOST_CATEGORIES
 
 
+_are_texts = list_of(is_text)
+
+
 def _are_categories(value: Any) -> bool:
-    return list_of(is_text)(value) and len(set(value)) == len(value)
+    return _are_texts(value) and len(set(value)) == len(value)
+
+
+_CHECKS: dict[str, Check] = {
+    "name": is_text,
+    "kind": _is_kind,
+    "style": is_text,
+    "parts": list_of(_is_part),
+    "places": _are_places,
+    "spare": _are_places,
+    "flag": is_flag,
+    "categories": _are_categories,
+    "hashed": is_count,
+    "total": is_number,
+    "count": is_count,
+}

@@ -196,10 +196,39 @@ def _opened(file: BinaryIO, name: str, path: Path | None = None) -> Opened:
     start = plain.peek(6)[:6]
     if start.startswith(ZIP):
         return _member(file, name, path)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return Opened(name, io.BufferedReader(_FromUtf16(plain, name), BUFFER), raw, False, path)
     for magic, kind in COMPRESSED.items():
         if start.startswith(magic):
             return Opened(name, kind(plain), raw, True, path)
     return Opened(name, plain, raw, False, path)
+
+
+class _FromUtf16(io.RawIOBase):
+    """Text in UTF-16, as Excel writes it, in UTF-8."""
+
+    def __init__(self, file: io.BufferedIOBase, name: str) -> None:
+        self._file, self._name, self._text = file, name, b""
+        self._decode = codecs.getincrementaldecoder("utf-16")().decode
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        """Read at most as many bytes as fit into the buffer."""
+        room = memoryview(cast(bytearray, buffer))
+        while not self._text:
+            data = self._file.read1(BUFFER)
+            try:
+                self._text = self._decode(data, not data).encode()
+            except UnicodeError as error:
+                raise StreamError("text in UTF-16", str(error), file=self._name) from None
+            if not data:
+                break
+        count = min(len(room), len(self._text))
+        room[:count], self._text = self._text[:count], self._text[count:]
+        return count
 
 
 def _zstandard(file: io.BufferedReader) -> io.BufferedReader:
@@ -306,12 +335,17 @@ def guess_format(opened: Opened) -> str:
         "jsonl": line.lstrip().startswith((b"{", b"[{")) or line.strip() == b"[",
         "libsvm": _LIBSVM_LINE.match(line) is not None,
         "tsv": b"\t" in line,
-        "csv": any(sign in line for sign in (b",", b";", b"|")),
+        "csv": any(sign in line for sign in (b",", b";", b"|")) or _has_words(lines),
     }
     for known, is_it in signs.items():
         if is_it:
             return known
     raise ValueError(f"the format of {opened.name} cannot be detected: set format=, one of {', '.join(SUFFIXES)}.")
+
+
+def _has_words(lines: list[bytes]) -> bool:
+    """Whether the first lines have the same number of words, and several."""
+    return len({len(line.split(b" ")) for line in lines[:10]}) == 1 and len(lines) > 1 and b" " in lines[0].strip()
 
 
 class Text:

@@ -20,6 +20,7 @@ TYPOS = 0.01  # share of values that may be wrong in a column of numbers or date
 FLAGGED = 0.01  # share of missing values above which their absence is a column, too
 UNSEEN = 0.01  # estimated share of rows with new levels below which a category needs no further places
 MANY = 20  # levels
+FEW_WORDS = 3  # different ones among numbers that may stand for something special
 FIRST_DAY, LAST_DAY = 19_000_101, 21_001_231  # that a whole number may stand for
 _ID = re.compile(r"(?:^|[_\W])(?:id|uuid|guid|key|index|nr|no|rowid|rownum)$|[a-z](?:Id|ID|Key|Nr|No)$", re.IGNORECASE)
 _NAMELESS = re.compile(r"column\d+|unnamed: \d+|index|rownames?", re.IGNORECASE)
@@ -39,6 +40,7 @@ class Sample(NamedTuple):
     numbers: dict[str, Floats]  # those that have nothing but numbers
     lists: frozenset[str] = frozenset()  # columns that have lists or objects
     decimal: str = POINT  # the usual decimal sign of such files
+    remarks: Sequence[str] = ()  # what else was found in the file
 
 
 @dataclass(slots=True)
@@ -102,7 +104,7 @@ def infer(sample: Sample) -> list[Guess]:
         _of_plain_numbers(name, texts) if name in plain else _guess(name, sample, telling)
         for name, texts in sample.texts.items()
     ]
-    if sample.decimal == COMMA and any(guess.role == "decimal" and guess.style == COMMA for guess in guesses):
+    if sample.decimal == COMMA and any(guess.role == "decimal" and guess.style[0] == COMMA for guess in guesses):
         guesses = [_regrouped(guess) for guess in guesses]
     return guesses
 
@@ -244,15 +246,19 @@ def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
     numbers = [level for level in levels if level.lower() != "none"]
     has_digits = _DIGIT.search(" ".join(numbers)) is not None
     if has_digits and not any(_CODE.fullmatch(level) for level in numbers):
-        wrong_by = {sign: values.to_numbers(numbers, sign)[1] for sign in values.DECIMALS}
+        unit = values.unit_of(numbers)
+        wrong_by = {sign: values.to_numbers(numbers, sign + unit)[1] for sign in values.DECIMALS}
         best = min(wrong_by, key=lambda sign: _wrong(guess, wrong_by[sign], numbers))
         wrong = wrong_by[best]
-        if _wrong(guess, wrong, numbers) <= TYPOS * guess.present:
-            right = [level for k, level in enumerate(numbers) if k not in set(wrong)]
-            style = values.decimal_of(right, sample.decimal) or best
+        right = [level for k, level in enumerate(numbers) if k not in set(wrong)]
+        if _wrong(guess, wrong, numbers) <= TYPOS * guess.present and values.negatives_agree(right):
+            style = (values.decimal_of(right, sample.decimal, unit) or best) + unit
             role: Role = "number" if style == POINT and all(map(_is_plain, right)) else "decimal"
             style = style if role == "decimal" else ""
             return replace(guess, role=role, style=style, note=_typos(guess, wrong, numbers))
+        if len(wrong) <= FEW_WORDS and 2 * _wrong(guess, wrong, numbers) <= guess.present:
+            words = ", ".join(repr(numbers[k]) for k in wrong)
+            guess.note = f"numbers but for {words}: --numeric {guess.name} takes only numbers"
     if has_digits and (found := dates.format_of(list(levels)[:50])):
         style, ambiguous = found
         every = list(levels)
@@ -275,9 +281,8 @@ def _of_many(guess: Guess) -> Guess:
         return guess
     words = sum(len(level.split()) for level in guess.levels) / distinct
     long = sum(map(len, guess.levels)) / distinct > 40
-    return replace(
-        guess, role="text" if words >= 2 or long else "id", note=f"{distinct:,} different in {present:,} rows"
-    )
+    role: Role = "text" if words >= 2 or long else "id"
+    return replace(guess, role=role, note=guess.note or f"{distinct:,} different in {present:,} rows")
 
 
 def _regrouped(guess: Guess) -> Guess:

@@ -54,6 +54,7 @@ class JsonLines:
         self.name = opened.name
         self.all_keys = columns is None and not infer  # of given columns, other keys are left out
         self.rows = self._objects(Text(opened))
+        self._least = 1 if opened.path is None else FEWEST_ROWS  # of a table: rows of a pipe are not waited for
         self.first: list[Row] = []
         self.ended = False
         wanted = INFERRED if infer and sample > 1 else sample
@@ -64,22 +65,28 @@ class JsonLines:
         rows = [row for _, row in self.first if isinstance(row, dict)]
         if not rows and self.first and (infer or skipped.on_error == "raise"):
             raise next(row for _, row in self.first if isinstance(row, StreamError))
+        if infer and columns is None and self.ended and len(rows) == 1 and _holds_rows(rows[0]):
+            raise StreamError(
+                "an object for each row",
+                "one object with all rows in it: write JSON lines, as DataFrame.to_json(orient='records', lines=True)",
+                file=self.name,
+            )
         counts, known = Counter(chain.from_iterable(rows)), set(known)
         least = len(rows) / 100 if infer else len(rows) / 2
         keys = [key for key, count in counts.items() if count > least or key in known]
         names = [name for name in columns or keys if name != optional or name in counts]
-        values = _columns(rows, names)
-        self.schema = Schema(names, [TYPES["n"].issuperset(map(type, values[name])) for name in names])
+        self._values = _columns(rows, names)  # of the first rows
+        self.schema = Schema(names, [TYPES["n"].issuperset(map(type, self._values[name])) for name in names])
 
     @no_search()
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
-        rows = [row for _, row in self.first if isinstance(row, dict)]
-        columns = _columns(rows, self.schema.names)
+        rows = sum(isinstance(row, dict) for _, row in self.first)
+        columns, self._values = self._values, {}
         lists = frozenset(name for name, values in columns.items() if list in map(type, values))
         texts: dict[str, Texts] = {name: _texts(values) for name, values in columns.items()}
         numeric = [name for name, is_it in zip(*self.schema, strict=True) if is_it]
-        return Sample(len(rows), self.ended, texts, {name: _numbers(columns[name]) for name in numeric}, lists)
+        return Sample(rows, self.ended, texts, {name: _numbers(columns[name]) for name in numeric}, lists)
 
     def _more(self, found: list[Row], most: int) -> None:
         """Take further rows, no more than `most` and as many as there are without waiting for others."""
@@ -101,7 +108,7 @@ class JsonLines:
         wanted = [(name, kind) for name, kind in kinds.items() if kind != "-"]
         pending, self.first = self.first, []
         while pending or not self.ended:
-            if not pending:
+            if len(pending) < self._least and not self.ended:
                 self._more(pending, ROWS)
                 continue
             faults = [row for _, row in pending if isinstance(row, StreamError)]
@@ -224,6 +231,12 @@ def _sound(
         else:
             sound.append((line, row))
     return sound
+
+
+def _holds_rows(row: dict[str, Any]) -> bool:
+    """Whether an object is a whole table: a list of objects, or the values of each column by number of row."""
+    lists = any(isinstance(value, list) and value and isinstance(value[0], dict | list) for value in row.values())
+    return lists or sum(key.rpartition(".")[2].isdecimal() for key in row) > len(row) / 2
 
 
 def _half_character(row: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Finds the label column, the classes, and the columns that an option names."""
 
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -51,6 +52,27 @@ def plain_classes(classes: Sequence[Any]) -> list[Any]:
     except ValueError:
         return [str(name) for name in classes]
     return [int(number) if number.is_integer() else number for number in numbers]
+
+
+def admitted(classes: list[Any], labels: Iterable[Any], room: int) -> list[Any]:
+    """The classes, and labels that are not among them in order of arrival, as long as there is room.
+
+    Examples
+    --------
+    >>> admitted([1, 2], [2.0, 7.0, 1.0, 5.0], 3), admitted(["a", "b"], ["c", None], 4)
+    ([1, 2, 7], ['a', 'b', 'c'])
+    """
+    new = [
+        label
+        for label in dict.fromkeys(labels)
+        if label not in classes and (isinstance(label, str) or _is_finite(label))
+    ]
+    plain = [int(one) if isinstance(one, float) and one.is_integer() else one for one in new]
+    return [*classes, *plain[: max(0, room - len(classes))]]
+
+
+def _is_finite(label: float | None) -> bool:
+    return label is not None and isfinite(label)
 
 
 def as_labels(values: npt.NDArray[np.float64], classes: list[Any] | None) -> npt.NDArray[Any]:

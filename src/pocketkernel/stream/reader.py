@@ -49,7 +49,8 @@ def open_stream(
     r"""Open files as a stream of rows.
 
     Empty, null and absent values are missing. In numeric columns of CSV and TSV files, these words are missing values,
-    too (case-insensitive): na, n/a, nan, null, none, ?, -, --, #n/a and <na>. In categorical columns and in text labels
+    too (case-insensitive): na, n/a, nan, null, (null), \\N, none, ?, -, --, #n/a, <na>, and
+    errors of spreadsheets such as #ref!. In categorical columns and in text labels
     they are ordinary values if strict=True; otherwise they are missing there, too, except none. A row without a label
     is an error.
 

@@ -10,7 +10,7 @@ from pocketkernel.stream import dates
 from pocketkernel.stream.encode import MAX_CATEGORIES, Encoding, Missing, labels_of
 from pocketkernel.stream.feature import Feature, Kind
 from pocketkernel.stream.garbage import no_search
-from pocketkernel.stream.infer import FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
+from pocketkernel.stream.infer import FEWEST_ROWS, FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
 from pocketkernel.stream.labels import Label, all_named, label_of, named
 
 CATEGORY_COLUMNS = 1024  # columns of a row that all categories together may take, unless each needs its least
@@ -65,12 +65,15 @@ class Inferred:
         Whether they are all rows.
     labels : list of str
         Their labels.
+    remarks : list of str
+        What else was found in the file, such as comments before the table.
     """
 
     columns: list[Column]
     rows: int
     whole: bool
     labels: list[str]
+    remarks: list[str]
 
 
 @no_search()
@@ -130,7 +133,20 @@ def plan(
         _described(guesses[name], features.get(name), name == target, name == key, name in dropped) for name in names
     ]
     labels = [] if looks is None else list(looks.levels.elements())
-    return made, Inferred(columns, sample.rows, sample.whole, labels)
+    remarks = [*sample.remarks, *([] if looks is None else _copies(looks, used))]
+    return made, Inferred(columns, sample.rows, sample.whole, labels, remarks)
+
+
+def _copies(label: Guess, used: Iterable[Guess]) -> list[str]:
+    """Remarks on columns that are the label once more."""
+    if len(label.texts) < FEWEST_ROWS:
+        return []
+    return [
+        f"The column {guess.name!r} has the same values as the label, so that nothing is left to predict; without it: "
+        f"--drop {guess.name!r}."
+        for guess in used
+        if guess.texts == label.texts
+    ]
 
 
 def named_label(label: Label, names: list[str], guesses: dict[str, Guess]) -> str | None:
@@ -195,7 +211,7 @@ def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: boo
         encoded += f", {guess.missing:.1%} missing"
     encoded += f" ({guess.note})" if guess.note else ""
     role = "number" if feature.kind == "decimal" else feature.kind
-    if feature.kind == "number" and guess.levels and guess.levels.keys() <= TRUTH:
+    if feature.kind == "number" and guess.examples and TRUTH.issuperset(guess.examples):
         role, encoded = "boolean", encoded.replace("as it is", "0 or 1", 1)
     return Column(guess.name, role, encoded, examples, feature.width + feature.flag)
 
@@ -207,7 +223,10 @@ def _encoded(feature: Feature, guess: Guess) -> str:
     if feature.kind == "date":
         return f"{', '.join(feature.parts)} ({feature.style})"
     if feature.kind == "decimal":
-        return "as it is" + (", decimal comma" if feature.style == "," else ", without currency or thousands signs")
+        sign, unit = feature.style[0], feature.style[1:]
+        if unit:
+            return f"as it is{', decimal comma' if sign == ',' else ''}, in {unit}"
+        return "as it is" + (", decimal comma" if sign == "," else ", without currency or thousands signs")
     return "as it is" if feature.kind == "number" else "0 or 1"
 
 

@@ -1,13 +1,62 @@
 """How a text table is written, judged by its first lines: the delimiter, and whether they have the names."""
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from pocketkernel.stream.values import Texts
 
 DELIMITERS = ",;\t|"
 LINES = 50
+_SEPARATOR = re.compile(rb'"?sep=([,;\t|])"?', re.IGNORECASE)
+
+
+class Before(NamedTuple):
+    """Lines before a table."""
+
+    end: int = 0  # where the table begins
+    lines: int = 0  # how many
+    delimiter: str = ""  # what they say that it is, as Excel writes
+    comments: tuple[tuple[int, str], ...] = ()  # number of each line from 0, and its text
+
+    def named(self, delimiter: str) -> list[str]:
+        """The fields of the last comment, which may be the names of the columns: `#id,a` as it is, `# id,a` without #.
+
+        Examples
+        --------
+        >>> Before(comments=((0, "# id, size"),)).named(","), Before(comments=((0, "#id,size"),)).named(",")
+        (['id', 'size'], ['#id', 'size'])
+        """
+        text = self.comments[-1][1] if self.comments else ""
+        text = text[1:] if text[1:2].isspace() else text
+        fields = next(csv.reader([text.strip()], delimiter=delimiter, skipinitialspace=True), [])
+        return [field.strip() for field in fields]
+
+
+def lines_before(text: bytes, at: int = 0) -> Before:
+    r"""What comes before a table: a line of Excel that names the delimiter, and comments; none if nothing follows.
+
+    Examples
+    --------
+    >>> lines_before(b"sep=;\n# made by a tool\na;b\n1;2\n")
+    Before(end=23, lines=2, delimiter=';', comments=((1, '# made by a tool'),))
+    """
+    nothing = found = Before(at)
+    number, delimiter, comments = 0, "", []
+    while (end := text.find(b"\n", at) + 1) > 0:
+        line = text[at:end].strip(b"\r\n ")
+        if separator := _SEPARATOR.fullmatch(line):
+            delimiter = separator[1].decode()
+        elif line.startswith(b"#"):
+            comments.append((number, line.decode("utf-8", "replace")))
+        elif line.strip():
+            return found
+        number, at = number + 1, end
+        if line:
+            found = Before(at, number, delimiter, tuple(comments))
+    return found if text[at:].strip() else nothing
 
 
 def delimiter_of(text: bytes, usual: str, names: Sequence[str] = ()) -> str:
@@ -44,7 +93,46 @@ def delimiter_of(text: bytes, usual: str, names: Sequence[str] = ()) -> str:
         score = (named, count / len(records) + (len(records[0]) in (width, width - 1)), width)
         if score > best_score:
             best, best_score = delimiter, score
+    if best_score == (False, 0.0, 0) and len({len(line.split(" ")) for line in lines}) == 1 and " " in lines[0]:
+        return " "
     return best
+
+
+def title_lines(text: bytes, delimiter: str, names: Sequence[str] = ()) -> tuple[int, int]:
+    r"""Bytes and number of the lines above a table that are no part of it, such as a title: they have fewer fields.
+
+    Parameters
+    ----------
+    text : bytes
+        How the file begins.
+    delimiter : str
+        The sign between fields.
+    names : sequence of str, default=()
+        Columns that the first line of the table has, if they are known.
+
+    Examples
+    --------
+    >>> title_lines(b"Sales, 2023\n\na,b,c,d\n1,2,3,4\n1,2,3,4\n", ","), title_lines(b"a,b\n1,2\n3,4\n", ",")
+    ((13, 2), (0, 0))
+    """
+    lines = text.split(b"\n")[:-1][:LINES]  # the last may be cut off
+    records = []
+    for line in lines:
+        if line.count(b'"') % 2:  # a field of several lines
+            return 0, 0
+        record = next(csv.reader([line.decode("utf-8", "replace").strip("\r")], delimiter=delimiter), [])
+        records.append([field.strip() for field in record])
+    widths = Counter(len(record) for record in records if any(record))
+    width, count = widths.most_common(1)[0] if widths else (0, 0)
+    if width < 2 or 2 * count < widths.total():
+        return 0, 0
+    for number, record in enumerate(records):
+        filled = [field for field in record if field]
+        alone = len(filled) < 2 and width > 2 and not "".join(filled).replace(".", "").isdecimal()
+        first = not set(names).isdisjoint(record) if names else len(record) >= max(2, width - 1) and not alone
+        if first:
+            return sum(len(line) + 1 for line in lines[:number]), number
+    return 0, 0
 
 
 def is_header(

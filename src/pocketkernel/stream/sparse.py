@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pocketkernel.stream.block import Piece
 from pocketkernel.stream.errors import Skipped, StreamError
 from pocketkernel.stream.files import Files, find
-from pocketkernel.stream.labels import as_labels, expected_label, rows_until
+from pocketkernel.stream.labels import admitted, as_labels, expected_label, rows_until
 from pocketkernel.stream.libsvm import ROWS, Libsvm, width_of
 from pocketkernel.stream.stream import Stream
 from pocketkernel.stream.table import INFERRED
@@ -57,6 +57,8 @@ def open_libsvm(
         for opened in files.open_each():
             again = rows if reader is not None else Libsvm(opened, stream.skipped, width, dtype).pieces()
             for found in chain(early, again):
+                if labels and stream.classes is not None and len(stream.classes) < stream.room and found.y is not None:
+                    stream.classes = admitted(stream.classes, found.y.tolist(), stream.room)
                 piece = _labelled(found, stream.classes if labels else None, stream.skipped, left)
                 yield piece if labels else replace(piece, y=None)
                 left = None if left is None else left - len(piece)

@@ -42,6 +42,8 @@ class Stream:
         Labels among the rows that were looked at, if any were.
     dialect : dict
         Delimiter and header of a text table, as they were found.
+    room : int
+        How many labels there may be, see `reserve`.
     """
 
     format: str
@@ -55,6 +57,7 @@ class Stream:
     inferred: Inferred | None = field(default=None, repr=False)
     seen: list[Any] = field(default_factory=list, repr=False)
     dialect: dict[str, Any] = field(default_factory=dict, repr=False)
+    room: int = field(default=0, repr=False)
     _at_first: Encoding | None = field(default=None, init=False, repr=False)
 
     @property
@@ -137,6 +140,13 @@ class Stream:
         self.classes = labels.tolist() if labels.dtype.kind == "U" else plain_classes(labels.tolist())
         if self.encoding is not None:
             self.encoding.classes = self.classes
+            self.__post_init__()
+
+    def reserve(self, room: int) -> None:
+        """Let there be so many labels: while fewer are known, rows with others are not left out."""
+        self.room = room
+        if self.encoding is not None:
+            self.encoding.room = self.room
             self.__post_init__()
 
     def __iter__(self) -> Iterator[Block]:

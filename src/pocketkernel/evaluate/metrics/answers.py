@@ -1,7 +1,7 @@
 """What is read from the scores of a row: a few numbers, however many classes there are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,11 @@ class Answers:
     def mistakes(self) -> int:
         """How many rows have another class than the predicted one."""
         return int(np.count_nonzero(self.places != self.labels))
+
+    def numbered(self, numbers: Integers) -> "Answers":
+        """The same with other numbers of the classes."""
+        linear = None if self.linear is None else numbers[self.linear]
+        return replace(self, labels=numbers[self.labels], places=numbers[self.places], linear=linear)
 
     @staticmethod
     def told(answers: Floats) -> "Answers":

@@ -30,6 +30,9 @@ class ClassificationMetrics:
         Whether scores are log-odds, so that log loss and calibration mean something.
     linear : bool
         Whether the scores of a linear part will be given.
+    room : int, default=0
+        How many classes there may be; names of others can be added to `labels`. Of more than two, nothing is counted
+        that only two classes have.
 
     Examples
     --------
@@ -43,9 +46,9 @@ class ClassificationMetrics:
 
     task = "classification"
 
-    def __init__(self, labels: Sequence[str], *, probabilities: bool, linear: bool) -> None:
+    def __init__(self, labels: Sequence[str], *, probabilities: bool, linear: bool, room: int = 0) -> None:
         self.labels = list(labels)
-        classes = len(self.labels)
+        classes = max(room, len(self.labels))
         self.names = ["learner", "majority", "last_label", *(["linear"] if linear else [])]
         self.confusion, self.baselines = Confusion(classes), LabelBaselines(classes)
         self.ranking = Ranking() if classes == 2 else None
@@ -78,8 +81,10 @@ class ClassificationMetrics:
     def read(self, y: Integers, scores: Floats, linear: Floats | None = None) -> Answers:
         """What the scores of some rows say: all that `count` needs."""
         places = places_of(scores)
+        margins = None if self.ranking is None else scores
+        if scores.ndim == 1 and self.ranking is None:  # two classes so far
+            scores = np.column_stack([np.zeros(len(y)), scores])
         losses, claimed = (None, None) if self.calibration is None else claims_of(y, scores, places)
-        margins = scores if scores.ndim == 1 else None
         return Answers(y, places, None if linear is None else places_of(linear), losses, claimed, margins)
 
     def count(self, answers: Answers) -> int:
@@ -127,7 +132,7 @@ class ClassificationMetrics:
         if self.ranking is not None:
             found |= {"auc": self.ranking.area(), "auc_error": self.ranking.error()}
         if self.calibration is not None:
-            of = f"class {self.labels[1]}" if len(self.labels) == 2 else "the predicted class"
+            of = f"class {self.labels[1]}" if self.ranking is not None else "the predicted class"
             bins = self.calibration.bins()
             found["log_loss"] = self.calibration.log_loss()
             found["calibration"] = {"error": self.calibration.error(), "probability_of": of, "bins": bins}
@@ -139,12 +144,12 @@ class ClassificationMetrics:
 
     def _classes(self) -> list[dict[str, Any]]:
         columns = (self.confusion.rows, self.confusion.predicted, self.confusion.first)
-        numbers = zip(*(column.tolist() for column in columns), strict=True)
+        numbers = zip(*(column[: len(self.labels)].tolist() for column in columns), strict=True)
         shares = zip(self.confusion.recall(), self.confusion.precision(), strict=True)
         return [
             {"label": label, "rows": rows, "predicted": predicted, "first_row": first or None}
             | {"recall": recall, "precision": precision}
-            for label, (rows, predicted, first), (recall, precision) in zip(self.labels, numbers, shares, strict=True)
+            for label, (rows, predicted, first), (recall, precision) in zip(self.labels, numbers, shares, strict=False)
         ]
 
     # ---- state ------------------------------------------------------------------------------------------------------

@@ -112,7 +112,9 @@ class Confusion(Tallies):
         return mean_of(self.recall())
 
     def table(self, labels: list[str]) -> dict[str, Any]:
-        """The matrix with the labels of its places: rows by true class, columns by predicted class."""
-        kept = [label for label, place in zip(labels, self.places, strict=True) if place < len(self.counts) - 1]
-        last = OTHERS if len(labels) > MOST else labels[-1]
-        return {"labels": [*kept, last], "counts": self.counts.tolist()}
+        """The matrix of the classes with these labels, the first ones: rows by true class, columns by predicted."""
+        if len(self.places) <= MOST:
+            return {"labels": labels, "counts": self.counts[: len(labels), : len(labels)].tolist()}
+        kept = [label for label, place in zip(labels, self.places, strict=False) if place < len(self.counts) - 1]
+        used = [*range(len(kept)), len(self.counts) - 1]
+        return {"labels": [*kept, OTHERS], "counts": self.counts[np.ix_(used, used)].tolist()}
