@@ -455,6 +455,17 @@ def test_pocket_classifier_on_sparse_rows(stream, C, weights):
     assert reference.moves > 1
 
 
+@pytest.mark.parametrize("memory", ["8KiB", "64KiB"])
+def test_pocket_classifier_doubts_labels(memory):
+    """Of a sharp boundary some labels are wrong; later none are, but another column decides."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((2000, 3))
+    y = np.where(np.arange(2000) < 1500, X[:, 0] > 0, X[:, 1] > 0) ^ (rng.random(2000) < 0.05)
+    reference = compare_pockets(X, y.astype(int), 2, memory)
+    assert reference.doubts > 1000
+    assert reference.hurries > 0
+
+
 def squares(C, rows=1800, seed=0):
     """A board of small squares, for which rows must be remembered."""
     X = np.random.default_rng(seed).uniform(0, 5, size=(rows, 2))

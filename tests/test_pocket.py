@@ -582,6 +582,20 @@ def test_too_little_memory_is_refused_with_the_least(d, classes):
         PocketClassifier.plan(d, memory=least - 1, n_classes=classes)
 
 
+def test_more_memory_does_not_hurt_where_labels_are_wrong():
+    """A plane that turns, with 5 % wrong labels: more of everything must not learn those."""
+    rates = []
+    for seed in range(4):
+        rng, X = normal(16_000, 10, seed)
+        turn = np.arange(16_000)[:, None] / 4000
+        y = (X * np.cos(turn + rng.uniform(0, 2 * np.pi, 10))).sum(axis=1) > 0
+        y = (y ^ (rng.random(16_000) < 0.05)).astype(int)
+        rates.append([mistakes(X, y, memory=memory, random_state=seed) for memory in ("32KiB", "256KiB")])
+    less, more = np.mean(rates, axis=0)
+    print(less, more)
+    assert more <= less + 0.0005
+
+
 def test_more_memory_helps():
     X, y = rings(8000, d=10)
     rates = [mistakes(X, y, LATE, memory=memory) for memory in ("2KiB", "8KiB", "128KiB")]

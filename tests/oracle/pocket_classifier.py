@@ -97,10 +97,10 @@ class PocketClassifier:
         # mixture
         self.w, self.A = np.full(K, 1 / K), RIDGE * np.eye(K)
         # change
-        self.turned, self.reversal, self.surprise = False, 0.0, 0.0
+        self.turned, self.reversal, self.surprise, self.wrong_labels = False, 0.0, 0.0, 0.0
         self.log_weight = 0.0
         self.turns = self.hurries = self.moves = self.clipped = self.limited = self.restarts = 0
-        self.weighings = 0
+        self.weighings = self.doubts = 0
         self.cumulative_loss = 0.0
         self.events, self.started, self.shifts, self.grown, self.changes = [], {}, 0, 0, 0
 
@@ -384,6 +384,8 @@ class PocketClassifier:
             self.loss[i] += (self.lesson(s[i], y)[0] - self.loss[i]) / min(self.rounds, 1000)
             share = 0.3 if self.R == 1 else 0.75
             g = self.lesson((1 - share) * s[i] + share * F, y)[1]
+            if self.R == 1 and 0 < i < len(self.widths):
+                g = g * self.chance_of_right_label(1 - abs(g[0]))
             whole = self.squares[i] + c**2 * dot(g, g)
             if i == 0:
                 seen = z - self.origin()
@@ -416,6 +418,14 @@ class PocketClassifier:
         self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
         self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
 
+    def chance_of_right_label(self, p):
+        """Bayes' rule, if some labels are wrong whatever the row, and a score gives this one chance p."""
+        wrong = min(self.wrong_labels, 0.1)
+        if wrong <= 0 or self.surprise > 2:
+            return 1.0
+        self.doubts += 1
+        return (1 - wrong) * p / ((1 - wrong) * p + wrong * (1 - p))
+
     def weigh_columns(self, x, z, waves, slope):
         """Step of rho; z is weighed. Of a sparse row only the columns that are not 0 are asked."""
         cos, sin, cos2, sin2 = waves.T[:, :, None]
@@ -436,16 +446,19 @@ class PocketClassifier:
 
     def watch(self, F, y, c, loss):
         if self.R == 1:
+            if abs(F[0]) >= 3:
+                excess = ((F[0] >= 0) != (y == 1)) - 1 / (1 + math.exp(abs(F[0])))
+                self.wrong_labels += (excess - self.wrong_labels) / min(self.rounds, 1000)
             margin = c * (F[0] if y == 1 else -F[0])
             self.reversal = max(self.reversal - min(max(margin, -2), 2), 0)
             if self.reversal > 20:
-                self.turned, self.reversal, self.surprise = not self.turned, 0.0, 0.0
+                self.turned, self.reversal, self.surprise, self.wrong_labels = not self.turned, 0.0, 0.0, 0.0
                 self.turns += 1
                 self.events.append((self.rounds, "classes exchanged"))
                 return
         self.surprise = max(self.surprise + min(c * (loss - self.lesson(0.5 * F, y)[0]), 1), 0)
         if self.surprise > 12:
-            self.surprise = 0.0
+            self.surprise = self.wrong_labels = 0.0
             self.A = 0.02 * self.A + 0.98 * RIDGE * np.eye(self.K)
             self.squares = np.maximum(0.02 * self.squares, 1)
             self.a_squares = np.maximum(0.02 * self.a_squares, 1)

@@ -56,7 +56,7 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision = 7;  // 6 had rings with one kind of distance, and no functions of columns
+    static constexpr std::uint32_t revision = 8;  // 7 took all labels to be right
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -78,8 +78,7 @@ class PocketClassifier : public Learner<T> {
         course_ = arena.take<Course>(1);
         experts_ = arena.take<Expert>(K_);
         origin_ = may_be_sparse ? arena.take<Origin>(1) : nullptr;
-        const std::size_t lags = has_lags() ? LabelLags::doubles(R_) : 0;
-        double* numbers = arena.take<double>(R_ + NewtonMixture::doubles(K_) + lags + sums());
+        double* numbers = arena.take<double>(place_of_sums() + sums() + doubts_labels());
         bias_ = numbers;
         if (numbers) {  // else the arena only counts
             mixture_ = NewtonMixture(K_, numbers + R_);
@@ -282,8 +281,8 @@ class PocketClassifier : public Learner<T> {
                     (!has_block() || block_valid()) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
-                    within(course_->surprise, 0.0, 100.0) && (!origin_ || origin_valid()) && course_->weights.valid() &&
-                    course_->turned <= (R_ == 1);
+                    (!doubts_labels() || within(wrong_labels(), -1.0, 1.0)) && within(course_->surprise, 0.0, 100.0) &&
+                    (!origin_ || origin_valid()) && course_->weights.valid() && course_->turned <= (R_ == 1);
         for (std::size_t r = 0; r < R_; ++r) {
             good = good && within(bias_[r], -beyond_all, beyond_all);
             for (std::size_t k = 0; k < config_.features; ++k)
@@ -349,12 +348,15 @@ class PocketClassifier : public Learner<T> {
     static std::size_t functions_of(const Config& c) { return c.classes == 2 ? std::size_t(1) : c.classes; }
     bool has_lags() const { return knows_labels(config_); }
 
-    // The ledger's sums are the last of the numbers; a lone expert has none.
-    std::size_t sums() const { return K_ > 1 ? MixtureLedger::doubles(K_) : 0; }
-    MixtureLedger ledger() const {
-        const std::size_t lags = has_lags() ? LabelLags::doubles(R_) : 0;
-        return MixtureLedger(K_, K_ > 1 ? bias_ + R_ + NewtonMixture::doubles(K_) + lags : nullptr);
+    // Numbers: biases, those of the mixture and of the last labels; the ledger's sums, unless there is a lone expert;
+    // and the share of labels that are wrong whatever the row, if it is asked for.
+    std::size_t place_of_sums() const {
+        return R_ + NewtonMixture::doubles(K_) + (has_lags() ? LabelLags::doubles(R_) : 0);
     }
+    std::size_t sums() const { return K_ > 1 ? MixtureLedger::doubles(K_) : 0; }
+    MixtureLedger ledger() const { return MixtureLedger(K_, K_ > 1 ? bias_ + place_of_sums() : nullptr); }
+    bool doubts_labels() const { return R_ == 1 && widths_ > 0; }
+    double& wrong_labels() const { return bias_[place_of_sums() + sums()]; }
     bool has_block() const { return shares_block(config_); }
     bool is_ring(std::size_t i) const { return has_block() && i == 1 + widths_; }
     bool is_ferns(std::size_t i) const { return has_block() && i == 2 + widths_; }
@@ -517,6 +519,7 @@ class PocketClassifier : public Learner<T> {
             for (std::size_t r = 0; r < R_; ++r)
                 blend()[r] = (1.0 - share_of_mixture()) * s[r] + share_of_mixture() * f()[r];
             lesson(blend(), y, g, true, false);
+            if (R_ == 1 && i > 0 && i <= widths_) g[0] *= chance_of_right_label(1.0 - absolute(g[0]));
             double square = 0.0;
             for (std::size_t r = 0; r < R_; ++r) square += g[r] * g[r];
             const double whole = experts_[i].squares + times * times * square;
@@ -543,6 +546,13 @@ class PocketClassifier : public Learner<T> {
 
     // Where slopes are taken. Of many classes a single expert tells few well, and does more by mending the mixture.
     double share_of_mixture() const { return R_ == 1 ? 0.3 : 0.75; }
+
+    // How likely a label is right to which a score gives chance p, if some are wrong whatever the row. Without this,
+    // the steps of such rows are the longest of all. While the stream may be changing, labels are believed.
+    double chance_of_right_label(double p) const {
+        const double wrong = course_->surprise > 2.0 ? 0.0 : smaller(wrong_labels(), 0.1);
+        return wrong > 0.0 ? (1.0 - wrong) * p / ((1.0 - wrong) * p + wrong * (1.0 - p)) : 1.0;
+    }
 
     // A step changes a score in proportion to the root of the number of features, up to 2048 of them; more of them make
     // a function finer, not rasher. Of many classes most slopes are small, and each function has few rows of its own.
@@ -652,12 +662,14 @@ class PocketClassifier : public Learner<T> {
     // confidence. While the mixture is right about its probabilities, the chance that one of them passes e^h within T
     // rows is at most T e^-h. A row counts by its weight but adds at most 2 and 1, so that no single one decides.
     void watch(std::size_t y, double times, double loss, std::uint64_t rounds) {
+        if (doubts_labels()) count_wrong_label(y, rounds);
         if (R_ == 1) {
             const double margin = times * (y == 1 ? f()[0] : -f()[0]);
             course_->reversal = larger(course_->reversal - larger(-2.0, smaller(2.0, margin)), 0.0);
             if (course_->reversal > 20.0) {
                 course_->turned = 1 - course_->turned;
-                course_->reversal = course_->surprise = 0.0;
+                course_->reversal = 0.0;
+                believe_labels();
                 course_->events.add(rounds, EventLog::classes_exchanged);
                 return;
             }
@@ -666,10 +678,24 @@ class PocketClassifier : public Learner<T> {
         const double relief = times * (loss - lesson(blend(), y, slope(), false));
         course_->surprise = larger(course_->surprise + smaller(relief, 1.0), 0.0);
         if (course_->surprise > 12.0) {
-            course_->surprise = 0.0;
+            believe_labels();
             course_->events.add(rounds, EventLog::confidence_lost);
             hurry();
         }
+    }
+
+    // Where scores are confident, labels that are wrong more often than those say are wrong whatever the row.
+    void count_wrong_label(std::size_t y, std::uint64_t rounds) {
+        const double confidence = absolute(f()[0]);
+        if (confidence < 3.0) return;
+        const double odds = exponential(-confidence);
+        const bool wrong = (f()[0] >= 0.0) != (y == 1);
+        approach(wrong_labels(), (wrong ? 1.0 : 0.0) - odds / (1.0 + odds), recent_rows(rounds));
+    }
+    // It was the stream that has changed.
+    void believe_labels() {
+        course_->surprise = 0.0;
+        if (doubts_labels()) wrong_labels() = 0.0;
     }
 
     // Forgets how much was learned, but not what: steps are long again.
