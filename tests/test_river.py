@@ -207,7 +207,7 @@ def test_a_binary_learner_has_no_room_for_more(class_):
 def test_without_river(monkeypatch):
     monkeypatch.setitem(sys.modules, "river", None)
     monkeypatch.delitem(sys.modules, "pocketkernel.river")
-    with pytest.raises(ImportError, match=r'pip install "pocketkernel\[river\]"'):
+    with pytest.raises(ImportError, match=r"pip install 'pocketkernel\[river\]'"):
         importlib.import_module("pocketkernel.river")
 
 

@@ -662,7 +662,7 @@ class PocketClassifier : public Learner<T> {
     // confidence. While the mixture is right about its probabilities, the chance that one of them passes e^h within T
     // rows is at most T e^-h. A row counts by its weight but adds at most 2 and 1, so that no single one decides.
     void watch(std::size_t y, double times, double loss, std::uint64_t rounds) {
-        if (doubts_labels()) count_wrong_label(y, rounds);
+        if (doubts_labels()) count_wrong_label(rounds);
         if (R_ == 1) {
             const double margin = times * (y == 1 ? f()[0] : -f()[0]);
             course_->reversal = larger(course_->reversal - larger(-2.0, smaller(2.0, margin)), 0.0);
@@ -684,13 +684,12 @@ class PocketClassifier : public Learner<T> {
         }
     }
 
-    // Where scores are confident, labels that are wrong more often than those say are wrong whatever the row.
-    void count_wrong_label(std::size_t y, std::uint64_t rounds) {
-        const double confidence = absolute(f()[0]);
-        if (confidence < 3.0) return;
-        const double odds = exponential(-confidence);
-        const bool wrong = (f()[0] >= 0.0) != (y == 1);
-        approach(wrong_labels(), (wrong ? 1.0 : 0.0) - odds / (1.0 + odds), recent_rows(rounds));
+    // Where scores are confident, labels that are wrong more often than those say are wrong whatever the row. The slope
+    // is the chance of the other label, with the sign of the score if that one is right.
+    void count_wrong_label(std::uint64_t rounds) {
+        const double score = f()[0];
+        if (absolute(score) < 3.0) return;
+        approach(wrong_labels(), score > 0.0 ? slope()[0] : -slope()[0], recent_rows(rounds));
     }
     // It was the stream that has changed.
     void believe_labels() {
