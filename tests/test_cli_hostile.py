@@ -272,8 +272,8 @@ def test_ctrl_c_at_any_moment(arguments, code):
     """
     interrupted = b"pocketkernel: interrupted.\n"
     nothing_yet = (
-        b"Nothing was learned: columns are inferred from the first 10,000 rows of a pipe, or from all rows if there are "
-        b"fewer. With --strict nothing is inferred.\n"
+        b"Nothing was learned: columns are inferred from the first 10,000 rows of a pipe, or from all rows if there "
+        b"are fewer. With --strict nothing is inferred.\n"
     )
     for delay in (0.0, 0.1, 0.4, None):
         Path("begun").unlink(missing_ok=True)
