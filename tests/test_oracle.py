@@ -378,9 +378,10 @@ def pockets(X, y, C, memory, seed=1, **given):
     kernels, d = first._recipe.kernels, X.shape[1]
     lag = len(kernels) > 1 and kernels[-1] == Linear()
     additive = any(isinstance(kernel, Matern32) for kernel in kernels)
-    block = len(kernels) > 1 + len(widths) + additive + lag
+    slow = Polynomial(1) in kernels
+    block = len(kernels) > 1 + len(widths) + additive + slow + lag
     shared = oracle.pocket_classifier.Block(first.budget_, d, C, 8) if block else None
-    reference = oracle.PocketClassifier(widths, first.frequencies_, d, C, 8, lag, shared, additive, seed)
+    reference = oracle.PocketClassifier(widths, first.frequencies_, d, C, 8, lag, shared, additive, slow, seed)
     np.testing.assert_array_equal(reference.W, first.frequencies_)
     return model, reference
 

@@ -2,7 +2,7 @@
 //
 //   rho_k   of column k, within [-5, 3], 0 in the mean; features see z'_k = e^rho_k z_k instead of z_k
 //   G_k     slope of the loss in rho_k
-//   rho_k   rho_k - 0.1 G_k / sqrt(v_k),  v_k = keep v_k + floor + G_k^2      (AdaGrad, with forgetting if keep < 1)
+//   rho_k   rho_k - rate G_k / sqrt(v_k),  v_k = keep v_k + floor + G_k^2     (AdaGrad, with forgetting if keep < 1)
 //
 // v_k starts at `start`: a small number makes the first steps long, 1 waits for evidence.
 // The factors e^rho_k may be kept for a while, for those who derive something from them: `refresh` makes them anew.
@@ -46,7 +46,7 @@ class ColumnRelevance {
     }
 
     // Takes the slopes of the loss in rho at a row; room for whole packs, with 0 behind the last column.
-    void step(const T* slopes) {
+    void step(const T* slopes, T rate = T(0.1)) {
         using P = Pack<T>;
         const T keep = T(pace_.keep), floor = T(pace_.floor);
         P total(T(0));
@@ -59,7 +59,7 @@ class ColumnRelevance {
                     const V most(T(1e6));  // which only a forged state can reach
                     const V G = larger(V(T(0)) - most, smaller(g, most));
                     v = v * V(keep) + V(floor) + G * G;
-                    r = r - V(T(0.1)) * G / square_root(v);
+                    r = r - V(rate) * G / square_root(v);
                     sum = sum + r;
                 },
                 slope, squares, rho, total);
@@ -70,12 +70,12 @@ class ColumnRelevance {
     }
     // The same where the slopes are 0 but in some columns: without forgetting, and to be followed by `centre` before
     // the next refresh, so that it costs nothing in all the others.
-    void step(const std::int32_t* columns, const T* slopes, std::size_t count) {
+    void step(const std::int32_t* columns, const T* slopes, std::size_t count, T rate) {
         for (std::size_t n = 0; n < count; ++n) {
             const auto k = static_cast<std::size_t>(columns[n]);
             const T G = larger(T(-1e6), smaller(slopes[n], T(1e6)));
             squares_[k] += G * G;
-            rho_[k] = larger(T(least), smaller(rho_[k] - T(0.1) * G / std::sqrt(squares_[k]), T(greatest)));
+            rho_[k] = larger(T(least), smaller(rho_[k] - rate * G / std::sqrt(squares_[k]), T(greatest)));
         }
     }
     void centre() {

@@ -261,13 +261,15 @@ class FeaturePool {
     // |f_i|^2, the sum of the squared theta.
     double norm2(std::size_t i) const {
         double total = 0.0;
-        for (std::size_t tile = 0; tile < tiles(); ++tile)
+        for (std::size_t tile = 0; tile < tiles(); ++tile) {
+            const bool own = owner_[tile] == i;
+            if (!own && owner_[tile] + 1u != i) continue;
             for (std::size_t r = 0; r < functions_; ++r)
-                for (std::size_t n = 0; n < waves * W; ++n)
-                    if (owner_[tile] + n / (2 * W) == i) {
-                        const auto a = static_cast<double>(theta(tile, r)[n]);
-                        total += a * a;
-                    }
+                for (std::size_t n = own ? 0 : 2 * W, end = n + 2 * W; n < end; ++n) {
+                    const auto a = static_cast<double>(theta(tile, r)[n]);
+                    total += a * a;
+                }
+        }
         return total;
     }
 

@@ -581,6 +581,37 @@ TEST(pocket_learners_read_wide_rows) {
         }
 }
 
+// Of wide rows and two classes: likewise however a row comes in, and resumed; it has not come as far as the fast one.
+TEST(pocket_classifier_slow_linear_expert) {
+    Halving kernels(2.0);
+    kernels.kernels[4] = {Family::polynomial, 1.0};
+    for (const Which& which : {pockets[0], pockets[1]}) {
+        Config c = wide(which, 5, 60);
+        c.kernels = kernels.kernels;
+        Made as_dense(which, c), as_sparse(which, c), resumed(which, c);
+        WideStream stream(1, which.classes);
+        for (int t = 0; t < 500; ++t) {
+            stream.next();
+            const double score = as_sparse->learn(stream.sparse(), stream.label, weight_of(t));
+            CHECK_EQUAL(as_dense->learn(stream.dense(), stream.label, weight_of(t)), score);
+            if (t == 250) {
+                as_dense->save(state);
+                CHECK(resumed->load(state, as_dense->state_bytes()) == Status::ok);
+            }
+            if (t > 250) CHECK_EQUAL(resumed->learn(stream.sparse(), stream.label, weight_of(t)), score);
+        }
+        CHECK(same_state(*as_dense, *as_sparse) && same_state(*as_dense, *resumed));
+        CHECK(as_dense->report(4).norm > 0.0 && as_dense->report(4).norm < as_dense->report(0).norm);
+        CHECK_EQUAL(as_dense->report(4).stored, std::size_t(0));
+        c.features = 63;
+        CHECK(check_config(which, c) == Status::kernels_not_halving);
+        c.features = 64;
+        CHECK(check_config(which, c) == Status::ok);
+        c.classes = 3;
+        CHECK(check_config(which, c) == Status::kernels_not_halving);
+    }
+}
+
 // A budget is rounded up to whole tiles, and may be 0.
 TEST(pocket_classifier_budgets) {
     for (const Which& which : pockets)

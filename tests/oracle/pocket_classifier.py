@@ -1,8 +1,8 @@
 """PocketClassifier: a linear model, random features of several widths, ring, ferns, functions of columns, lags; mixed.
 
 K experts of R functions each; expert 0 is linear, then come the widths, then ring and ferns if there is a block for
-them to share, then a sum of functions of single columns, then the last labels. Frequencies change hands in tiles of
-`lanes`. Classes are 0 .. C - 1; of two, R = 1.
+them to share, then a sum of functions of single columns or a linear one that learns slowly, then the last labels.
+Frequencies change hands in tiles of `lanes`. Classes are 0 .. C - 1; of two, R = 1.
 """
 
 import math
@@ -56,10 +56,10 @@ class Block:
 class PocketClassifier:
     least_loss = 1e-3
 
-    def __init__(self, widths, frequencies, d, C, lanes, lag, block=None, additive=False, seed=None):
+    def __init__(self, widths, frequencies, d, C, lanes, lag, block=None, additive=False, slow=False, seed=None):
         self.widths, self.lanes, self.d = np.array([np.inf, *widths]), lanes, d
-        self.K, self.R = 1 + len(widths) + 2 * (block is not None) + additive + lag, 1 if C == 2 else C
-        self.additive = self.K - 1 - lag if additive else None  # its place
+        self.K, self.R = 1 + len(widths) + 2 * (block is not None) + additive + slow + lag, 1 if C == 2 else C
+        self.additive, self.slow = (self.K - 1 - lag if there else None for there in (additive, slow))  # their places
         self.lag, self.block, self.rng = lag, block, Rng(seed or 0)
         self.owners = max(0, len(widths) - 1)
         if block is not None:
@@ -78,8 +78,8 @@ class PocketClassifier:
         self.crowded, self.from_zero = 0.0, False
         self.next_refresh, self.next_review = 1, 100
         # experts
-        self.a, self.bias, self.a_squares = np.zeros((R, d)), np.zeros(R), np.ones(d)
-        self.theta = np.zeros((D, R, 4))
+        self.a, self.bias, self.a_squares = np.zeros((R + slow, d)), np.zeros(R + slow), np.ones(d)
+        self.theta, self.reach = np.zeros((D, R, 4)), np.full(K, 0.5)
         self.rho, self.rho_squares, self.factors = np.zeros(d), np.ones(d), np.ones(d)
         self.squares, self.loss = np.ones(K), np.zeros(K)
         # the last labels and their mean, as inputs; the last of the experts
@@ -180,7 +180,10 @@ class PocketClassifier:
     def experts(self, z, waves):
         """s[i, r], within +-8."""
         s = np.zeros((self.K, self.R))
-        s[0] = dot(self.a, z - self.origin()) + self.bias
+        lines = dot(self.a, z - self.origin()) + self.bias
+        s[0] = lines[: self.R]
+        if self.slow:
+            s[self.slow] = lines[self.R :]
         terms = self.theta * waves[:, None]
         np.add.at(s, self.owner, terms[:, :, :2].sum(axis=2))
         np.add.at(s, self.owner + 1, terms[:, :, 2:].sum(axis=2))
@@ -200,13 +203,15 @@ class PocketClassifier:
         return np.maximum(0, 1 - np.abs(np.clip(3 * z + 7.5, 0, 14.999)[:, None] - np.arange(16)))
 
     def norms(self):
-        squares = [np.sum(self.a**2) + np.sum(self.bias**2)]
+        lines = np.sum(self.a**2, axis=1) + self.bias**2
+        squares = [np.sum(lines[: self.R])]
         for i in range(1, len(self.widths)):
             mine, lent = self.theta[self.owner == i, :, :2], self.theta[self.owner == i - 1, :, 2:]
             squares.append(np.sum(mine**2) + np.sum(lent**2))
         if self.block:
             squares += [np.sum(self.ring_weights**2), sum(np.sum(fern.leaves**2) for fern in self.block.ferns)]
         squares += [np.sum(self.heights**2)] if self.additive else []
+        squares += [*lines[self.R :]]
         squares += [np.sum(self.lag_weights**2)] if self.lag else []
         return np.sqrt(squares)
 
@@ -256,6 +261,7 @@ class PocketClassifier:
             self.column_weights = np.floor(unit * self.factors + 0.5).astype(int)
         if self.owners > 0 and self.rounds >= self.next_review:
             self.next_review = self.rounds + 1 + min(self.rounds // 10, 4096)
+            self.reach = np.clip(self.norms(), 0.5, 0.875)
             if self.block:
                 self.share()
             if self.owners > 1:
@@ -382,18 +388,20 @@ class PocketClassifier:
         steps = np.zeros((self.K, self.R))
         for i in range(self.K):
             self.loss[i] += (self.lesson(s[i], y)[0] - self.loss[i]) / min(self.rounds, 1000)
-            share = 0.3 if self.R == 1 else 0.75
+            share = self.share_of_mixture(i)
             g = self.lesson((1 - share) * s[i] + share * F, y)[1]
             if self.R == 1 and 0 < i < len(self.widths):
                 g = g * self.chance_of_right_label(1 - abs(g[0]))
             whole = self.squares[i] + c**2 * dot(g, g)
-            if i == 0:
-                seen = z - self.origin()
-                down = 0.1 * c * np.outer(g, seen / np.sqrt(self.a_squares + c**2 * dot(g, g) * seen**2))
-                self.a -= down
-                self.bias -= 0.25 * dot(down, self.origin())
-                self.a_squares = self.a_squares + c * dot(g, g) * seen**2
-                self.bias -= 0.1 * c * g / math.sqrt(whole)
+            if i in (0, self.slow):
+                seen, mine, rate = z - self.origin(), slice(self.R), 0.1
+                if i > 0:
+                    mine, rate = slice(self.R, None), 0.03
+                down = rate * c * np.outer(g, seen / np.sqrt(self.a_squares + c**2 * dot(g, g) * seen**2))
+                self.a[mine] -= down
+                self.bias[mine] -= 0.25 * dot(down, self.origin()) + rate * c * g / math.sqrt(whole)
+                if i == 0:
+                    self.a_squares = self.a_squares + c * dot(g, g) * seen**2
             elif self.lag and i == self.K - 1:
                 G = dot(self.lags, g)
                 self.lag_weights = self.lag_weights - c * G / np.sqrt(self.lag_squares + c**2 * G**2)
@@ -412,11 +420,18 @@ class PocketClassifier:
                 self.heights += np.multiply.outer(moves, hats / np.sum(hats**2))
             elif self.count(i) > 0:
                 n = self.count(i)
-                rate = 0.5 if self.R == 1 else 2.0
+                rate = self.reach[i] if self.R == 1 else 2.0
                 steps[i] = rate * math.sqrt(min(n, 2048)) / n / math.sqrt(whole) * c * g
             self.squares[i] += c * dot(g, g)
         self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
         self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
+
+    def share_of_mixture(self, i):
+        if self.R > 1:
+            return 0.75
+        if i in (0, self.slow) and len(self.widths) > 1:
+            return 0.0
+        return 0.6 if 0 < i < len(self.widths) + (self.block is not None) else 0.3
 
     def chance_of_right_label(self, p):
         """Bayes' rule, if some labels are wrong whatever the row, and a score gives this one chance p."""
@@ -433,15 +448,15 @@ class PocketClassifier:
         lent = self.theta[:, :, 3] * cos2 - self.theta[:, :, 2] * sin2
         by_angle = self.w[self.owner] * dot(own, slope) + 2 * self.w[self.owner + 1] * dot(lent, slope)
         by_angle /= self.widths[self.owner] * math.sqrt(self.square)
-        G = dot(self.W.T, by_angle) * z
+        G, rate = dot(self.W.T, by_angle) * z, 0.1 if self.R == 1 else 0.2
         self.weighings += 1
         if self.is_sparse(x):
             G[x == 0] = 0
             self.rho_squares = self.rho_squares + G**2
-            self.rho = np.clip(self.rho - 0.1 * G / np.sqrt(self.rho_squares), -5, 3)
+            self.rho = np.clip(self.rho - rate * G / np.sqrt(self.rho_squares), -5, 3)
             return
         self.rho_squares = 0.9999 * self.rho_squares + 0.0001 + G**2
-        self.rho -= 0.1 * G / np.sqrt(self.rho_squares)
+        self.rho -= rate * G / np.sqrt(self.rho_squares)
         self.rho = np.clip(self.rho - self.rho.mean(), -5, 3)
 
     def watch(self, F, y, c, loss):

@@ -124,7 +124,7 @@ function choices(features, classes, lag) {
     const gaussians = (widths) => widths.map((width) => ["gaussian", width]);
     const functions = classes === 2 ? 1 : classes, bytes = features + (4 * functions + 1) * 4, all = ROOM[0][0];
     const additive = Math.max(all, Math.floor(LEAST_ADDITIVE * 16 * functions * 4 * features / bytes));
-    const always = classes > 2 ? block : [];
+    const always = classes > 2 ? block : features >= WIDE ? [["polynomial", 1]] : [];
     const some = ROOM.map(([least, widths]) => [least, [["linear"], ...(widths.length ? [...gaussians(widths), ...always, ...last] : [])]]);
     if (features < WIDE) some.unshift([additive, [["linear"], ...gaussians(WIDTHS), ...always, ["matern32", 1], ...last]]);
     if (classes === 2 && features < WIDE) {
@@ -209,7 +209,7 @@ export class PocketClassifier {
         return kernels.map(([family, parameter], i) => {
             if (family === "gaussian") return `width ${parameter}`;
             if (family === "laplacian") return "nearest rows";
-            if (family === "polynomial") return "ferns";
+            if (family === "polynomial") return parameter === 1 ? "linear, slow" : "ferns";
             if (family === "matern32") return "functions of columns";
             if (family === "linear") return i === 0 ? "linear" : "last labels";
             return family;

@@ -4,7 +4,8 @@
 //   z'     z, its columns weighed by how much they matter (ColumnRelevance)
 //   s_i    expert i's score, within +-8:  the first is linear in z; then some that have a width in z' (FeaturePool);
 //          one that asks the nearest of the last rows (LabelRing); tables along the axes (Ferns); a sum of functions of
-//          one column each (AdditiveTables); and one that knows only the last labels (LabelLags)
+//          one column each (AdditiveTables), or of wide rows a linear one again, which learns slowly; and one that
+//          knows only the last labels (LabelLags)
 //   F      sum_i w_i s_i, mixed by NewtonMixture
 //   l      logistic loss; g_i is its slope between s_i and F, so that experts also mend what the mixture gets wrong
 //
@@ -16,7 +17,8 @@
 //
 // The kernels of the config are the linear one, then Gaussians, each half as wide as the one before; then a Laplacian
 // and a polynomial one if there are to be a ring and ferns; then a Matern 3/2 if there are to be functions of columns;
-// then a linear one again if there is to be an expert on the last labels. Widths are in units of the data's own scale,
+// or a polynomial one alone if there is to be a slow linear expert; then a linear one again if there is to be an expert
+// on the last labels. Widths are in units of the data's own scale,
 // the root of the mean |z'|^2. budget is D: as many frequencies would fit into the block if all of it were theirs.
 #pragma once
 
@@ -34,7 +36,7 @@
 
 POCKETKERNEL_BEGIN
 
-// Experts of a PocketClassifier behind the widths: ring and ferns, functions of columns, the last labels.
+// Experts of a PocketClassifier behind the widths: ring and ferns, functions of columns or slow linear, last labels.
 constexpr bool knows_labels(const Config& c) {
     return c.kernel_count > 1 && family_of(c, c.kernel_count - 1) == Family::linear;
 }
@@ -47,8 +49,13 @@ constexpr bool shares_block(const Config& c) {
     return parts::has(Family::laplacian) && count > 2 && family_of(c, count - 2) == Family::laplacian &&
            family_of(c, count - 1) == Family::polynomial;
 }
+constexpr bool has_slow(const Config& c) {
+    const std::size_t count = c.kernel_count - knows_labels(c);
+    return parts::has(Family::polynomial) && count > 2 && family_of(c, count - 1) == Family::polynomial &&
+           family_of(c, count - 2) == Family::gaussian;
+}
 constexpr std::size_t widths_of(const Config& c) {
-    return c.kernel_count - 1 - (shares_block(c) ? 2 : 0) - has_additive(c) - knows_labels(c);
+    return c.kernel_count - 1 - (shares_block(c) ? 2 : 0) - has_additive(c) - has_slow(c) - knows_labels(c);
 }
 
 template <class T>
@@ -56,7 +63,7 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision = 8;  // 7 took all labels to be right
+    static constexpr std::uint32_t revision = 9;  // 8 had steps of one length, and one linear expert
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -66,27 +73,29 @@ class PocketClassifier : public Learner<T> {
         if (c.storage != Storage::full) return Status::storage_unsuited;
         const std::size_t widths = widths_of(c);
         const bool suited = is_linear_and_halving(c, widths) && (!shares_block(c) || widths > 0) &&
-                            (!has_additive(c) || c.features < sparse_from);
+                            (!has_additive(c) || c.features < sparse_from) &&
+                            (!has_slow(c) || (c.features >= sparse_from && c.classes == 2));
         return suited ? Status::ok : Status::kernels_not_halving;
     }
 
     POCKETKERNEL_ONCE PocketClassifier(const Config& c, Arena& arena)
         : Learner<T>(c, arena, {false, sparse_from, rows_of(c), values_of(c)}),
           R_(functions_of(c)),
-          widths_(static_cast<std::uint32_t>(widths_of(c))) {
+          widths_(static_cast<std::uint32_t>(widths_of(c))),
+          slow_(has_slow(c)) {
         const bool may_be_sparse = c.features >= sparse_from;
         course_ = arena.take<Course>(1);
         experts_ = arena.take<Expert>(K_);
         origin_ = may_be_sparse ? arena.take<Origin>(1) : nullptr;
-        double* numbers = arena.take<double>(place_of_sums() + sums() + doubts_labels());
+        double* numbers = arena.take<double>(place_of_sums() + sums() + (one_function() ? 1 + widths_ : 0));
         bias_ = numbers;
         if (numbers) {  // else the arena only counts
-            mixture_ = NewtonMixture(K_, numbers + R_);
-            lags_ = LabelLags(R_, numbers + R_ + NewtonMixture::doubles(K_));
+            mixture_ = NewtonMixture(K_, numbers + lines());
+            lags_ = LabelLags(R_, numbers + lines() + NewtonMixture::doubles(K_));
         }
         scale_ = ColumnScale<T>(arena, c.features, may_be_sparse, course_ ? &course_->pace : nullptr);
         if (widths_ > 0) relevance_ = ColumnRelevance<T>(arena, c.features, {1.0, 0.9999, 0.0001});
-        linear_ = Coefficients<T>(arena, R_ + 1, c.features);
+        linear_ = Coefficients<T>(arena, lines() + 1, c.features);
         if (has_additive(c)) knots_ = arena.take<T>(c.features, R_, AdditiveTables<T>::knots);
         if (has_block())
             lay_out_block(arena, may_be_sparse);
@@ -123,6 +132,7 @@ class PocketClassifier : public Learner<T> {
             experts_[i].tiles = pool_.tiles_of(i);
         }
         for (std::size_t k = 0; k < config_.features; ++k) squares()[k] = T(1);
+        for (std::size_t i = 1; one_function() && i <= widths_; ++i) reach(i) = least_reach;
         course_->next_review = first_review;
         measure();
     }
@@ -281,9 +291,11 @@ class PocketClassifier : public Learner<T> {
                     (!has_block() || block_valid()) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
-                    (!doubts_labels() || within(wrong_labels(), -1.0, 1.0)) && within(course_->surprise, 0.0, 100.0) &&
+                    (!one_function() || within(wrong_labels(), -1.0, 1.0)) && within(course_->surprise, 0.0, 100.0) &&
                     (!origin_ || origin_valid()) && course_->weights.valid() && course_->turned <= (R_ == 1);
-        for (std::size_t r = 0; r < R_; ++r) {
+        for (std::size_t i = 1; one_function() && i <= widths_; ++i)
+            good = good && within(reach(i), least_reach, greatest_reach);
+        for (std::size_t r = 0; r < lines(); ++r) {
             good = good && within(bias_[r], -beyond_all, beyond_all);
             for (std::size_t k = 0; k < config_.features; ++k)
                 good = good && within(static_cast<double>(linear_.of(r)[k]), -beyond_all, beyond_all);
@@ -303,7 +315,8 @@ class PocketClassifier : public Learner<T> {
     using Learner<T>::config_;
     using Learner<T>::work_;
 
-    static constexpr double rate_of_linear = 0.1, most = 8.0;
+    static constexpr double most = 8.0;
+    static constexpr double least_reach = 0.5, greatest_reach = 0.875;
     static constexpr std::uint64_t memory_of_loss = 1000, first_review = 100, longest_pause = 4096;
     static constexpr std::size_t sparse_from = 64;
     static constexpr double beyond_all = 1e12;
@@ -347,20 +360,25 @@ class PocketClassifier : public Learner<T> {
     }
     static std::size_t functions_of(const Config& c) { return c.classes == 2 ? std::size_t(1) : c.classes; }
     bool has_lags() const { return knows_labels(config_); }
+    bool has_slow_expert() const { return parts::kernels == 0 ? slow_ : has_slow(Config{}); }
+    // Linear functions: those of the first expert, and the slow one.
+    std::size_t lines() const { return R_ + (has_slow_expert() ? 1 : 0); }
 
     // Numbers: biases, those of the mixture and of the last labels; the ledger's sums, unless there is a lone expert;
-    // and the share of labels that are wrong whatever the row, if it is asked for.
+    // and, if widths have one function each, the share of labels that are wrong whatever the row, and their reaches.
     std::size_t place_of_sums() const {
-        return R_ + NewtonMixture::doubles(K_) + (has_lags() ? LabelLags::doubles(R_) : 0);
+        return lines() + NewtonMixture::doubles(K_) + (has_lags() ? LabelLags::doubles(R_) : 0);
     }
     std::size_t sums() const { return K_ > 1 ? MixtureLedger::doubles(K_) : 0; }
     MixtureLedger ledger() const { return MixtureLedger(K_, K_ > 1 ? bias_ + place_of_sums() : nullptr); }
-    bool doubts_labels() const { return R_ == 1 && widths_ > 0; }
+    bool one_function() const { return R_ == 1 && widths_ > 0; }
     double& wrong_labels() const { return bias_[place_of_sums() + sums()]; }
+    double& reach(std::size_t i) const { return bias_[place_of_sums() + sums() + i]; }
     bool has_block() const { return shares_block(config_); }
     bool is_ring(std::size_t i) const { return has_block() && i == 1 + widths_; }
     bool is_ferns(std::size_t i) const { return has_block() && i == 2 + widths_; }
     bool is_additive(std::size_t i) const { return has_additive(config_) && i + 1 + has_lags() == K_; }
+    bool is_slow(std::size_t i) const { return has_slow_expert() && i + 1 + has_lags() == K_; }
     bool is_lags(std::size_t i) const { return has_lags() && i == K_ - 1; }
 
     using Found = typename LabelRing<T>::Found;
@@ -400,8 +418,8 @@ class PocketClassifier : public Learner<T> {
         return static_cast<double>(rounds < memory_of_loss ? rounds : memory_of_loss);
     }
 
-    T* squares() { return linear_.of(R_); }
-    const T* squares() const { return linear_.of(R_); }
+    T* squares() { return linear_.of(lines()); }
+    const T* squares() const { return linear_.of(lines()); }
 
     // ---- scores -----------------------------------------------------------------------------------------------------
 
@@ -421,6 +439,7 @@ class PocketClassifier : public Learner<T> {
         }
         if (has_lags()) lags_.scores(work.values + (K_ - 1) * R_);
         for (std::size_t r = 0; r < R_; ++r) work.values[r] = linear_score(z, r);
+        if (has_slow_expert()) work.values[K_ - 1 - has_lags()] = linear_score(z, R_);
         for (std::size_t n = R_; n < (1 + widths_) * R_; ++n) work.values[n] = 0.0;
         if (widths_ > 0) {
             if (!lists(z)) relevance_.apply(z.dense, work.query.row());
@@ -516,8 +535,8 @@ class PocketClassifier : public Learner<T> {
             const double own = lesson(s, y, g, false);
             ledger().charge(i, weight * own);
             if (!repeats_) approach(experts_[i].loss, own, recent);
-            for (std::size_t r = 0; r < R_; ++r)
-                blend()[r] = (1.0 - share_of_mixture()) * s[r] + share_of_mixture() * f()[r];
+            const double share = share_of_mixture(i);
+            for (std::size_t r = 0; r < R_; ++r) blend()[r] = (1.0 - share) * s[r] + share * f()[r];
             lesson(blend(), y, g, true, false);
             if (R_ == 1 && i > 0 && i <= widths_) g[0] *= chance_of_right_label(1.0 - absolute(g[0]));
             double square = 0.0;
@@ -527,10 +546,12 @@ class PocketClassifier : public Learner<T> {
             if (is_ring(i)) ring_.step(found, g, times);
             if (is_lags(i)) lags_.step(g, times);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= times;
-            if (i == 0) step_linear(z, g, times * times * square, times * square, whole);
+            const T added = static_cast<T>(times * times * square), kept = static_cast<T>(times * square);
+            if (i == 0) step_linear(z, {0, R_, T(0.1), g, added, kept}, whole);
+            if (is_slow(i)) step_linear(z, {R_, 1, T(0.03), g, added, T(0)}, whole);
             const double step = (is_ferns(i)      ? step_of_ferns()
                                  : is_additive(i) ? step_of_additive()
-                                                  : step_of_waves(frequencies(i))) /
+                                                  : step_of_waves(i)) /
                                 std::sqrt(whole);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= step;
             if (is_ferns(i)) ferns_.step(ferns_at(), leaves(), g);
@@ -544,8 +565,14 @@ class PocketClassifier : public Learner<T> {
             pool_.step(scratch_);
     }
 
-    // Where slopes are taken. Of many classes a single expert tells few well, and does more by mending the mixture.
-    double share_of_mixture() const { return R_ == 1 ? 0.3 : 0.75; }
+    // Where slopes are taken. Of many classes a single expert tells few well, and does more by mending the mixture. Of
+    // two, widths and ring do so more than others, and the linear experts not at all: where a plane is right, what the
+    // mixture has learned already must not keep them from finding it.
+    double share_of_mixture(std::size_t i) const {
+        if (R_ > 1) return 0.75;
+        if (i == 0 || is_slow(i)) return widths_ > 0 ? 0.0 : 0.3;
+        return i <= widths_ || is_ring(i) ? 0.6 : 0.3;
+    }
 
     // How likely a label is right to which a score gives chance p, if some are wrong whatever the row. Without this,
     // the steps of such rows are the longest of all. While the stream may be changing, labels are believed.
@@ -556,10 +583,16 @@ class PocketClassifier : public Learner<T> {
 
     // A step changes a score in proportion to the root of the number of features, up to 2048 of them; more of them make
     // a function finer, not rasher. Of many classes most slopes are small, and each function has few rows of its own.
-    double step_of_waves(std::size_t features) const {
-        if (features == 0) return 0.0;
-        const auto n = static_cast<double>(features);
-        return (R_ == 1 ? 0.5 : 2.0) * std::sqrt(smaller(n, 2048.0)) / n;
+    double step_of_waves(std::size_t i) const {
+        const auto n = static_cast<double>(frequencies(i));
+        return n > 0.0 ? (R_ == 1 ? reach(i) : 2.0) * std::sqrt(smaller(n, 2048.0)) / n : 0.0;
+    }
+
+    // AdaGrad's best rate is the distance from the start to the best coefficients. The distance that they have come
+    // tells it, within bounds (as in Ivgi, Hinder & Carmon 2023: distance over gradients).
+    void measure_reach() {
+        for (std::size_t i = 1; one_function() && i <= widths_; ++i)
+            reach(i) = larger(least_reach, smaller(std::sqrt(pool_.norm2(i)), greatest_reach));
     }
 
     double step_of_ferns() const {
@@ -569,52 +602,61 @@ class PocketClassifier : public Learner<T> {
     // A score moves by as much times the slope.
     double step_of_additive() const { return -2.0 * std::sqrt(static_cast<double>(config_.features)); }
 
-    void step_linear(const Query<T>& z, const double* g, double square, double kept, double whole) {
+    // Linear functions from `first` on, and their step: the slopes, how much the row adds to the sums of squares for
+    // it, and how much of that is kept. All share those sums, which the first expert keeps.
+    struct Lines {
+        std::size_t first, count;
+        T rate;
+        const double* g;
+        T square, kept;
+    };
+    void step_linear(const Query<T>& z, const Lines& these, double whole) {
         if (lists(z))
-            for (std::size_t n = 0; n < z.nonzeros; ++n)
-                step_column(z, n, g, static_cast<T>(square), static_cast<T>(kept));
+            for (std::size_t n = 0; n < z.nonzeros; ++n) step_column(z, n, these);
         else
-            step_columns(g, static_cast<T>(square), static_cast<T>(kept));
-        for (std::size_t r = 0; r < R_; ++r) bias_[r] -= rate_of_linear * g[r] / std::sqrt(whole);
+            step_columns(these);
+        for (std::size_t r = 0; r < these.count; ++r)
+            bias_[these.first + r] -= static_cast<double>(these.rate) * these.g[r] / std::sqrt(whole);
     }
-    void step_column(const Query<T>& z, std::size_t n, const double* g, T square, T kept) {
+    void step_column(const Query<T>& z, std::size_t n, const Lines& these) {
         const auto k = static_cast<std::size_t>(z.columns[n]);
         const T x = widths_ > 0 ? z.values[n] / relevance_.factors()[k] : z.values[n];  // what stands there is weighed
-        const T before = squares()[k], total = before + square * (x * x);
-        squares()[k] = before + kept * (x * x);
-        const T step = static_cast<T>(rate_of_linear) * x / std::sqrt(larger(total, T(1)));
-        for (std::size_t r = 0; r < R_; ++r) {
-            const T down = step * static_cast<T>(g[r]);
-            linear_.of(r)[k] -= down;
-            bias_[r] -= static_cast<double>(T(share_of_bias) * (down * scale_.zero()[k]));
+        const T before = squares()[k], total = before + these.square * (x * x);
+        squares()[k] = before + these.kept * (x * x);
+        const T step = these.rate * x / std::sqrt(larger(total, T(1)));
+        for (std::size_t r = 0; r < these.count; ++r) {
+            const T down = step * static_cast<T>(these.g[r]);
+            linear_.of(these.first + r)[k] -= down;
+            bias_[these.first + r] -= static_cast<double>(T(share_of_bias) * (down * scale_.zero()[k]));
         }
     }
-    void step_columns(const double* g, T square, T kept) {
+    void step_columns(const Lines& these) {
         const T* z = work_.query.row();
+        const T rate = these.rate, square = these.square, kept = these.kept;
         for (std::size_t tile = 0; tile < packs_for<T>(config_.features); ++tile) {
             Pack<T> x = Pack<T>::load(z + tile * lanes_of<T>);
             if (widths_ > 0)
                 x = x / Pack<T>::load(relevance_.factors() + tile * lanes_of<T>);  // what stands there is z'
             x = from_origin(x, tile);
-            Pack<T> total = linear_.pack(R_, tile);
+            Pack<T> total = linear_.pack(lines(), tile);
             lanewise(
                 [=](auto& step, auto& sum) POCKETKERNEL_FLAT {
                     using V = std::decay_t<decltype(step)>;
                     const V x2 = step * step, whole = sum + V(square) * x2;
                     sum = sum + V(kept) * x2;
-                    step = V(static_cast<T>(rate_of_linear)) * step / square_root(larger(whole, V(T(1))));
+                    step = V(rate) * step / square_root(larger(whole, V(T(1))));
                 },
                 x, total);
             total.store(squares() + tile * lanes_of<T>);
-            for (std::size_t r = 0; r < R_; ++r) {
-                Pack<T> a = linear_.pack(r, tile);
-                const T slope = static_cast<T>(g[r]);
+            for (std::size_t r = 0; r < these.count; ++r) {
+                Pack<T> a = linear_.pack(these.first + r, tile);
+                const T slope = static_cast<T>(these.g[r]);
                 lanewise([=](auto& t, const auto& step)
                              POCKETKERNEL_FLAT { t = t - step * std::decay_t<decltype(t)>(slope); },
                          a, x);
-                a.store(linear_.of(r) + tile * lanes_of<T>);
+                a.store(linear_.of(these.first + r) + tile * lanes_of<T>);
                 if (counts_from_zero())
-                    bias_[r] -= sum(Pack<T>(T(share_of_bias)) * (x * Pack<T>(slope) * zero_pack(tile)));
+                    bias_[these.first + r] -= sum(Pack<T>(T(share_of_bias)) * (x * Pack<T>(slope) * zero_pack(tile)));
             }
         }
     }
@@ -643,8 +685,9 @@ class PocketClassifier : public Learner<T> {
             pool_.template slopes<1>(k, slopes);
             values[n] = (zero_at(k) + values[n]) * (counted * slopes[0]);
         }
-        if (sparse) return relevance_.step(z.columns, values, z.nonzeros);
-        relevance_.step(row);
+        const T rate = R_ == 1 ? T(0.1) : T(0.2);
+        if (sparse) return relevance_.step(z.columns, values, z.nonzeros, rate);
+        relevance_.step(row, rate);
         if (config_.features < sparse_from) relevance_.refresh();
     }
 
@@ -662,7 +705,7 @@ class PocketClassifier : public Learner<T> {
     // confidence. While the mixture is right about its probabilities, the chance that one of them passes e^h within T
     // rows is at most T e^-h. A row counts by its weight but adds at most 2 and 1, so that no single one decides.
     void watch(std::size_t y, double times, double loss, std::uint64_t rounds) {
-        if (doubts_labels()) count_wrong_label(rounds);
+        if (one_function()) count_wrong_label(rounds);
         if (R_ == 1) {
             const double margin = times * (y == 1 ? f()[0] : -f()[0]);
             course_->reversal = larger(course_->reversal - larger(-2.0, smaller(2.0, margin)), 0.0);
@@ -694,7 +737,7 @@ class PocketClassifier : public Learner<T> {
     // It was the stream that has changed.
     void believe_labels() {
         course_->surprise = 0.0;
-        if (doubts_labels()) wrong_labels() = 0.0;
+        if (one_function()) wrong_labels() = 0.0;
     }
 
     // Forgets how much was learned, but not what: steps are long again.
@@ -735,12 +778,12 @@ class PocketClassifier : public Learner<T> {
         if (!counts_from_zero()) return;
         const auto now = static_cast<double>(zero_at(k)), before = now - static_cast<double>(weighed);
         origin_->zero_square = larger(origin_->zero_square + (now * now - before * before), 0.0);
-        for (std::size_t r = 0; r < R_; ++r)
+        for (std::size_t r = 0; r < lines(); ++r)
             bias_[r] += static_cast<double>(linear_.of(r)[k]) * static_cast<double>(change);
     }
     // The bias takes over what the linear expert makes of a row of zeros (sign -1), or hands it back (1).
     void move_origin(double sign) {
-        for (std::size_t r = 0; counts_from_zero() && r < R_; ++r)
+        for (std::size_t r = 0; counts_from_zero() && r < lines(); ++r)
             for (std::size_t k = 0; k < config_.features; ++k)
                 bias_[r] += sign * (static_cast<double>(linear_.of(r)[k]) * static_cast<double>(scale_.zero()[k]));
     }
@@ -780,6 +823,7 @@ class PocketClassifier : public Learner<T> {
 
     void review(std::uint64_t rounds) {
         course_->next_review = rounds + 1 + smaller(rounds / 10, longest_pause);
+        measure_reach();
         if (has_block()) share(rounds);
         if (owners() > 1)
             pool_.review(
@@ -941,9 +985,9 @@ class PocketClassifier : public Learner<T> {
         if (is_ferns(i)) return ferns_.norm2(ferns_at());
         if (is_additive(i)) return additive().norm2();
         if (is_lags(i)) return lags_.norm2();
-        if (i > 0) return pool_.norm2(i);
+        if (i > 0 && !is_slow(i)) return pool_.norm2(i);
         double total = 0.0;
-        for (std::size_t r = 0; r < R_; ++r) {
+        for (std::size_t r = i == 0 ? 0 : R_, end = i == 0 ? R_ : lines(); r < end; ++r) {
             total += bias_[r] * bias_[r];
             for (std::size_t k = 0; k < config_.features; ++k)
                 total += static_cast<double>(linear_.of(r)[k]) * static_cast<double>(linear_.of(r)[k]);
@@ -953,7 +997,8 @@ class PocketClassifier : public Learner<T> {
 
     Known<parts::functions> R_;                                                   // functions of each expert
     Known<parts::kernels == 0 ? 0 : widths_of(Config{}), std::uint32_t> widths_;  // experts that have one, from 1 on
-    bool repeats_ = false;  // see `repeat`; beside a short number it takes no room
+    bool slow_;             // whether there is a slow linear expert; beside a short number it takes no room
+    bool repeats_ = false;  // see `repeat`
     Course* course_ = nullptr;
     Expert* experts_ = nullptr;
     Origin* origin_ = nullptr;  // null if rows are not sparse
@@ -962,7 +1007,7 @@ class PocketClassifier : public Learner<T> {
     LabelLags lags_;
     ColumnScale<T> scale_;
     ColumnRelevance<T> relevance_;
-    Coefficients<T> linear_;  // row r: function r; row R: sums of squares
+    Coefficients<T> linear_;  // a row for each linear function; the last row: sums of squares
     T* knots_ = nullptr;      // of the functions of columns
     FeaturePool<T> pool_;
     Block* block_ = nullptr;  // that pool, ferns and ring share; without those two the pool has its own memory

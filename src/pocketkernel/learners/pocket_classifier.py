@@ -29,13 +29,13 @@ FIRST_SHARES = ((0.10, 0.20), (0.25, 0.15))
 LEAST_ADDITIVE = 16
 """Functions of single columns take part if the frequencies have at least so many times their bytes."""
 
-RING, FERNS, ADDITIVE, LAG = Laplacian(1.0), Polynomial(4), Matern32(1.0), Linear()
+RING, FERNS, ADDITIVE, SLOW, LAG = Laplacian(1.0), Polynomial(4), Matern32(1.0), Polynomial(1), Linear()
 """Experts that are not kernels: in a recipe, which lists kernels, these stand for them, as the core reads it."""
 
 EVENTS = ("classes exchanged", "confidence lost", "column changed")
 """Kinds of events, as the core numbers them."""
 
-EXPERTS = {"ring": "nearest rows", "lag": "last labels"}
+EXPERTS = {"ring": "nearest rows", "slow": "linear, slow", "lag": "last labels"}
 """Experts that are no kernels, as people read them."""
 
 
@@ -45,12 +45,13 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
 
     Scales every column using the rows seen so far; trains several experts in parallel: a linear model, random features
     of six kernel widths, the nearest of the last rows, small tables over thresholds of columns (ferns), a sum of
-    functions of single columns, and the last labels; mixes their scores by Newton steps; and gives more memory to the
-    experts that predict well. It detects changes of the stream and then learns faster; when a column changes its units
-    or its level, its scale is estimated again. NaN (null in a data frame) is a missing value: it counts as the typical
-    value of its column, and ferns learn what it says. Supports two or more classes. Row weights are relative: a row
-    counts in proportion to its weight divided by the geometric mean of about the last 4,096 weights, at most 16 times.
-    ``docs/pocket_classifier.md`` explains the design and its guarantees.
+    functions of single columns (for wide rows a second linear model, which learns slowly), and the last labels; mixes
+    their scores by Newton steps; and gives more memory to the experts that predict well. It detects changes of the
+    stream and then learns faster; when a column changes its units or its level, its scale is estimated again. NaN (null
+    in a data frame) is a missing value: it counts as the typical value of its column, and ferns learn what it says.
+    Supports two or more classes. Row weights are relative: a row counts in proportion to its weight divided by the
+    geometric mean of about the last 4,096 weights, at most 16 times. ``docs/pocket_classifier.md`` explains the design
+    and its guarantees.
 
     Parameters
     ----------
@@ -76,8 +77,9 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
     kernel_weights_ : array
         How much each expert counts in the mixture: the linear one first, then the widths, then ring and ferns (for more
         than two classes, or if there are fewer than 64 columns and about 60 KiB of memory), then the functions of
-        single columns (if there are fewer than 64 and they take at most a 16th of the frequencies' memory), then the
-        last labels (if `lag`). `shares_` has the same numbers by name.
+        single columns (if there are fewer than 64 and they take at most a 16th of the frequencies' memory) or the slow
+        linear one (for two classes and 64 columns or more), then the last labels (if `lag`). `shares_` has the same
+        numbers by name.
     column_relevance_ : array
         How much each column counts in the kernels' distances, 1 in the (geometric) mean: an explanation.
     events_, shares_, memory_shares_, frequencies_, diagnostics_, nbytes
@@ -152,6 +154,7 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
         names = ["linear", *(f"width {kernel.width:g}" for kernel in kernels if isinstance(kernel, Gaussian))]
         names += ["ring", "ferns"] if cls._has_block(kernels) else []
         names += ["additive"] if ADDITIVE in kernels else []
+        names += ["slow"] if SLOW in kernels else []
         return names + (["lag"] if len(kernels) > len(names) else [])
 
     @property
@@ -191,7 +194,8 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
         functions, size = 1 if recipe.classes == 2 else recipe.classes, 8 if recipe.doubles else 4
         lanes, owners = 64 // size, sum(isinstance(kernel, Gaussian) for kernel in recipe.kernels) - 1
         columns = (recipe.features, "columns")
-        tiles, counts = recipe.budget // lanes, {"linear": columns, "additive": columns, "lag": (3, "labels")}
+        tiles, counts = recipe.budget // lanes, {"lag": (3, "labels")}
+        counts |= dict.fromkeys(("linear", "additive", "slow"), columns)
         if self._has_block(recipe.kernels):
             # As the core begins: frequencies in tiles, ferns, and the ring in pages of 16 rows.
             tile = lanes * ((4 * functions + 1 + (recipe.features >= WIDE)) * size + recipe.features)
@@ -212,11 +216,12 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
         bytes_of_one, all_widths = recipe.features + (4 * functions + 1) * size, ROOM[0][0]
         additive = max(all_widths, LEAST_ADDITIVE * 16 * functions * size * recipe.features // bytes_of_one)
         block, lag = (RING, FERNS), (LAG,) if self.lag else ()
-        always = block if recipe.classes > 2 else ()
+        wide = recipe.features >= WIDE
+        always = block if recipe.classes > 2 else (SLOW,) if wide else ()
         choices = [(least, (Linear(), *((*widths, *always, *lag) if widths else ()))) for least, widths in ROOM]
-        if recipe.features < WIDE:
+        if not wide:
             choices.insert(0, (additive, (Linear(), *WIDTHS, *always, ADDITIVE, *lag)))
-        if recipe.classes == 2 and recipe.features < WIDE:
+        if recipe.classes == 2 and not wide:
             least = max(all_widths, LEAST_BLOCK // bytes_of_one)
             choices.insert(0, (least, (Linear(), *WIDTHS, *block, *lag)))
             choices.insert(0, (max(least, additive), (Linear(), *WIDTHS, *block, ADDITIVE, *lag)))
