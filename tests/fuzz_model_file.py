@@ -377,7 +377,7 @@ LOSSES = ["hinge", "logistic", "smooth_hinge"]
 
 
 REVISIONS = {
-    "pocket_classifier": [8],
+    "pocket_classifier": [9],
     "pocket_regressor": [2],
     "raker": [2],
     "m_omd_s": [2],

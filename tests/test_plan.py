@@ -109,6 +109,14 @@ def test_without_either_it_is_the_default(learner):
 # ---- PocketClassifier, whose widths depend on the memory ------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("features", "classes", "slow"), [(63, 2, False), (64, 2, True), (64, 3, False)])
+def test_a_slow_linear_expert_for_wide_rows(features, classes, slow):
+    plan = PocketClassifier.plan(features, memory="64KiB", n_classes=classes)
+    assert [count for name, count, _ in plan.experts if name == "slow"] == [features] * slow
+    least = PocketClassifier.plan(features, memory="16KiB", n_classes=classes, lag=False)
+    assert (least.experts[-1][0] == "slow") == slow
+
+
 def test_the_more_memory_the_more_widths():
     plans = [PocketClassifier.plan(5, memory=memory) for memory in ("2KiB", "4KiB", "6KiB", "10KiB", "64KiB", "1MiB")]
     assert [plan.kernels for plan in plans] == [1, 4, 4, 6, 11, 11]
@@ -195,7 +203,7 @@ def test_as_text(learner):
     plan = learner.plan(1000, memory="2MiB")
     title, *lines = str(plan).splitlines()
     assert repr(plan) == str(plan)
-    kernels = 8 if learner is PocketClassifier else 7 if learner is PocketRegressor else 5
+    kernels = 9 if learner is PocketClassifier else 7 if learner is PocketRegressor else 5
     assert title == f"{learner.__name__}, 1,000 features, {kernels} kernels, float32"
     assert len(lines) == (5 if not plan.experts else 6 + len(plan.experts))
     assert len({line.rindex(" ") for line in lines if "start" not in line}) == 1  # numbers end in one column

@@ -259,16 +259,17 @@ class FeaturePool {
     }
 
     // |f_i|^2, the sum of the squared theta.
-    double norm2(std::size_t i) const {
-        double total = 0.0;
+    template <class Sum = double>
+    Sum norm2(std::size_t i) const {
+        Sum total(0);
         for (std::size_t tile = 0; tile < tiles(); ++tile) {
-            const bool own = owner_[tile] == i;
-            if (!own && owner_[tile] + 1u != i) continue;
-            for (std::size_t r = 0; r < functions_; ++r)
-                for (std::size_t n = own ? 0 : 2 * W, end = n + 2 * W; n < end; ++n) {
-                    const auto a = static_cast<double>(theta(tile, r)[n]);
-                    total += a * a;
-                }
+            const std::size_t first = owner_[tile] == i ? 0 : 2 * W;
+            if (first > 0 && owner_[tile] + 1u != i) continue;
+            for (std::size_t r = 0; r < functions_; ++r) {
+                T part = T(0);
+                for (const T *a = theta(tile, r) + first, *end = a + 2 * W; a < end; ++a) part += *a * *a;
+                total += static_cast<Sum>(part);
+            }
         }
         return total;
     }

@@ -79,9 +79,9 @@ class PocketClassifier:
         self.next_refresh, self.next_review = 1, 100
         # experts
         self.a, self.bias, self.a_squares = np.zeros((R + slow, d)), np.zeros(R + slow), np.ones(d)
-        self.theta, self.reach = np.zeros((D, R, 4)), np.full(K, 0.5)
+        self.theta, self.rates = np.zeros((D, R, 4)), np.full(K, 0.5)
         self.rho, self.rho_squares, self.factors = np.zeros(d), np.ones(d), np.ones(d)
-        self.squares, self.loss = np.ones(K), np.zeros(K)
+        self.squares, self.own_squares, self.loss = np.ones(K), np.zeros((K, R)), np.zeros(K)
         # the last labels and their mean, as inputs; the last of the experts
         self.lags, self.lag_weights, self.lag_squares = np.zeros((4, R)), np.zeros(4), np.ones(4)
         # the last rows, so many, with 16 to a page
@@ -261,11 +261,11 @@ class PocketClassifier:
             self.column_weights = np.floor(unit * self.factors + 0.5).astype(int)
         if self.owners > 0 and self.rounds >= self.next_review:
             self.next_review = self.rounds + 1 + min(self.rounds // 10, 4096)
-            self.reach = np.clip(self.norms(), 0.5, 0.875)
             if self.block:
                 self.share()
             if self.owners > 1:
                 self.review()
+            self.rates = np.clip(self.norms(), 0.5, 0.75)
         return answer
 
     # ---- the block --------------------------------------------------------------------------------------------------
@@ -420,9 +420,11 @@ class PocketClassifier:
                 self.heights += np.multiply.outer(moves, hats / np.sum(hats**2))
             elif self.count(i) > 0:
                 n = self.count(i)
-                rate = self.reach[i] if self.R == 1 else 2.0
-                steps[i] = rate * math.sqrt(min(n, 2048)) / n / math.sqrt(whole) * c * g
+                rate = self.rates[i] if self.R == 1 else 2.0
+                wholes = whole if self.R == 1 else (whole + 1 + self.R * (self.own_squares[i] + c**2 * g**2)) / 2
+                steps[i] = rate * math.sqrt(min(n, 2048)) / n / np.sqrt(wholes) * c * g
             self.squares[i] += c * dot(g, g)
+            self.own_squares[i] += c * g**2
         self.theta[:, :, :2] -= steps[self.owner][:, :, None] * waves[:, None, :2]
         self.theta[:, :, 2:] -= steps[self.owner + 1][:, :, None] * waves[:, None, 2:]
 
@@ -475,7 +477,7 @@ class PocketClassifier:
         if self.surprise > 12:
             self.surprise = self.wrong_labels = 0.0
             self.A = 0.02 * self.A + 0.98 * RIDGE * np.eye(self.K)
-            self.squares = np.maximum(0.02 * self.squares, 1)
+            self.squares, self.own_squares = np.maximum(0.02 * self.squares, 1), 0.02 * self.own_squares
             self.a_squares = np.maximum(0.02 * self.a_squares, 1)
             self.hurries += 1
             self.events.append((self.rounds, "confidence lost"))

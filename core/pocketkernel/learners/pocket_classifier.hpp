@@ -87,7 +87,10 @@ class PocketClassifier : public Learner<T> {
         course_ = arena.take<Course>(1);
         experts_ = arena.take<Expert>(K_);
         origin_ = may_be_sparse ? arena.take<Origin>(1) : nullptr;
-        double* numbers = arena.take<double>(place_of_sums() + sums() + (one_function() ? 1 + widths_ : 0));
+        double* numbers = arena.take<double>(place_of_sums() + sums() +
+                                             (R_ > 1           ? widths_ * R_
+                                              : one_function() ? 1 + widths_
+                                                               : 0));
         bias_ = numbers;
         if (numbers) {  // else the arena only counts
             mixture_ = NewtonMixture(K_, numbers + lines());
@@ -120,8 +123,8 @@ class PocketClassifier : public Learner<T> {
         if (has_block()) {
             const double whole = static_cast<double>(block_bytes());
             const double ferns = whole * first_share_of_ferns(), waves = whole * (1.0 - first_share_of_ring()) - ferns;
-            block_->tiles = static_cast<std::uint64_t>(waves / tile_bytes() + 0.5);
-            ferns_.resize(static_cast<std::size_t>(ferns / fern_bytes()));
+            block_->tiles = static_cast<std::uint64_t>(waves / static_cast<double>(tile_bytes()) + 0.5);
+            ferns_.resize(static_cast<std::size_t>(ferns / static_cast<double>(fern_bytes())));
             ring_.reset();
             ring_.resize(pages_left());
         }
@@ -132,8 +135,8 @@ class PocketClassifier : public Learner<T> {
             experts_[i].tiles = pool_.tiles_of(i);
         }
         for (std::size_t k = 0; k < config_.features; ++k) squares()[k] = T(1);
-        for (std::size_t i = 1; one_function() && i <= widths_; ++i) reach(i) = least_reach;
         course_->next_review = first_review;
+        measure_steps();
         measure();
     }
 
@@ -293,8 +296,12 @@ class PocketClassifier : public Learner<T> {
                     linear_.finite(beyond_all * beyond_all) && within(course_->reversal, 0.0, 100.0) &&
                     (!one_function() || within(wrong_labels(), -1.0, 1.0)) && within(course_->surprise, 0.0, 100.0) &&
                     (!origin_ || origin_valid()) && course_->weights.valid() && course_->turned <= (R_ == 1);
-        for (std::size_t i = 1; one_function() && i <= widths_; ++i)
-            good = good && within(reach(i), least_reach, greatest_reach);
+        for (std::size_t i = 1; i <= widths_; ++i) {
+            if (R_ == 1)
+                good = good && within(step_of_width(i), step_at_rate(i, least_rate), step_at_rate(i, greatest_rate));
+            for (std::size_t r = 0; R_ > 1 && r < R_; ++r)
+                good = good && within(squares_of(i)[r], 0.0, beyond_all * beyond_all);
+        }
         for (std::size_t r = 0; r < lines(); ++r) {
             good = good && within(bias_[r], -beyond_all, beyond_all);
             for (std::size_t k = 0; k < config_.features; ++k)
@@ -316,7 +323,7 @@ class PocketClassifier : public Learner<T> {
     using Learner<T>::work_;
 
     static constexpr double most = 8.0;
-    static constexpr double least_reach = 0.5, greatest_reach = 0.875;
+    static constexpr T least_rate = T(0.5), greatest_rate = T(0.75);  // of a width's steps, of two classes
     static constexpr std::uint64_t memory_of_loss = 1000, first_review = 100, longest_pause = 4096;
     static constexpr std::size_t sparse_from = 64;
     static constexpr double beyond_all = 1e12;
@@ -365,7 +372,8 @@ class PocketClassifier : public Learner<T> {
     std::size_t lines() const { return R_ + (has_slow_expert() ? 1 : 0); }
 
     // Numbers: biases, those of the mixture and of the last labels; the ledger's sums, unless there is a lone expert;
-    // and, if widths have one function each, the share of labels that are wrong whatever the row, and their reaches.
+    // and, if widths have one function each, the share of labels that are wrong whatever the row, and their steps;
+    // else the squares of their functions.
     std::size_t place_of_sums() const {
         return lines() + NewtonMixture::doubles(K_) + (has_lags() ? LabelLags::doubles(R_) : 0);
     }
@@ -373,7 +381,8 @@ class PocketClassifier : public Learner<T> {
     MixtureLedger ledger() const { return MixtureLedger(K_, K_ > 1 ? bias_ + place_of_sums() : nullptr); }
     bool one_function() const { return R_ == 1 && widths_ > 0; }
     double& wrong_labels() const { return bias_[place_of_sums() + sums()]; }
-    double& reach(std::size_t i) const { return bias_[place_of_sums() + sums() + i]; }
+    double& step_of_width(std::size_t i) const { return bias_[place_of_sums() + sums() + i]; }
+    double* squares_of(std::size_t i) const { return bias_ + place_of_sums() + sums() + (i - 1) * R_; }
     bool has_block() const { return shares_block(config_); }
     bool is_ring(std::size_t i) const { return has_block() && i == 1 + widths_; }
     bool is_ferns(std::size_t i) const { return has_block() && i == 2 + widths_; }
@@ -536,7 +545,7 @@ class PocketClassifier : public Learner<T> {
             ledger().charge(i, weight * own);
             if (!repeats_) approach(experts_[i].loss, own, recent);
             const double share = share_of_mixture(i);
-            for (std::size_t r = 0; r < R_; ++r) blend()[r] = (1.0 - share) * s[r] + share * f()[r];
+            for (std::size_t r = 0; r < R_; ++r) blend()[r] = s[r] + share * (f()[r] - s[r]);
             lesson(blend(), y, g, true, false);
             if (R_ == 1 && i > 0 && i <= widths_) g[0] *= chance_of_right_label(1.0 - absolute(g[0]));
             double square = 0.0;
@@ -546,14 +555,13 @@ class PocketClassifier : public Learner<T> {
             if (is_ring(i)) ring_.step(found, g, times);
             if (is_lags(i)) lags_.step(g, times);
             for (std::size_t r = 0; r < R_; ++r) g[r] *= times;
-            const T added = static_cast<T>(times * times * square), kept = static_cast<T>(times * square);
-            if (i == 0) step_linear(z, {0, R_, T(0.1), g, added, kept}, whole);
-            if (is_slow(i)) step_linear(z, {R_, 1, T(0.03), g, added, T(0)}, whole);
+            if (i == 0 || is_slow(i)) step_linear(z, is_slow(i), g, times, square, whole);
             const double step = (is_ferns(i)      ? step_of_ferns()
                                  : is_additive(i) ? step_of_additive()
-                                                  : step_of_waves(i)) /
-                                std::sqrt(whole);
-            for (std::size_t r = 0; r < R_; ++r) g[r] *= step;
+                                                  : step_of_waves(i));
+            const bool apart = R_ > 1 && i > 0 && i <= widths_;
+            for (std::size_t r = 0; r < R_; ++r)
+                g[r] *= step / std::sqrt(apart ? 0.5 * (whole + own_squares(squares_of(i)[r], g[r], times)) : whole);
             if (is_ferns(i)) ferns_.step(ferns_at(), leaves(), g);
             if (is_additive(i)) additive().step(unweighed(work_), g);
         }
@@ -574,6 +582,14 @@ class PocketClassifier : public Learner<T> {
         return i <= widths_ || is_ring(i) ? 0.6 : 0.3;
     }
 
+    // Of several functions of a width each has squares of its own, which count half: those of rare classes are smaller,
+    // so their steps are longer. As `whole`, if all classes were alike; g is the slope times `times`.
+    double own_squares(double& kept, double g, double times) const {
+        const double all = kept + g * g;
+        kept += g * g / times;
+        return 1.0 + static_cast<double>(R_) * all;
+    }
+
     // How likely a label is right to which a score gives chance p, if some are wrong whatever the row. Without this,
     // the steps of such rows are the longest of all. While the stream may be changing, labels are believed.
     double chance_of_right_label(double p) const {
@@ -584,39 +600,49 @@ class PocketClassifier : public Learner<T> {
     // A step changes a score in proportion to the root of the number of features, up to 2048 of them; more of them make
     // a function finer, not rasher. Of many classes most slopes are small, and each function has few rows of its own.
     double step_of_waves(std::size_t i) const {
-        const auto n = static_cast<double>(frequencies(i));
-        return n > 0.0 ? (R_ == 1 ? reach(i) : 2.0) * std::sqrt(smaller(n, 2048.0)) / n : 0.0;
+        if (R_ > 1) return step_at_rate(i, T(2));
+        return i > 0 && i <= widths_ ? step_of_width(i) : 0.0;
+    }
+    double step_at_rate(std::size_t i, T rate) const {
+        const T n = larger(static_cast<T>(frequencies(i)), T(1));
+        return static_cast<double>(rate * std::sqrt(smaller(n, T(2048))) / n);
     }
 
     // AdaGrad's best rate is the distance from the start to the best coefficients. The distance that they have come
     // tells it, within bounds (as in Ivgi, Hinder & Carmon 2023: distance over gradients).
-    void measure_reach() {
-        for (std::size_t i = 1; one_function() && i <= widths_; ++i)
-            reach(i) = larger(least_reach, smaller(std::sqrt(pool_.norm2(i)), greatest_reach));
+    void measure_steps() {
+        for (std::size_t i = 1; one_function() && i <= widths_; ++i) {
+            const T come = std::sqrt(pool_.template norm2<T>(i));
+            step_of_width(i) = step_at_rate(i, larger(least_rate, smaller(come, greatest_rate)));
+        }
     }
 
     double step_of_ferns() const {
-        return ferns_.room() > 0 ? (R_ == 1 ? 1.0 : 2.0) / std::sqrt(static_cast<double>(ferns_.room())) : 0.0;
+        return static_cast<double>((R_ == 1 ? T(1) : T(2)) / std::sqrt(larger(static_cast<T>(ferns_.room()), T(1))));
     }
 
     // A score moves by as much times the slope.
     double step_of_additive() const { return -2.0 * std::sqrt(static_cast<double>(config_.features)); }
 
-    // Linear functions from `first` on, and their step: the slopes, how much the row adds to the sums of squares for
-    // it, and how much of that is kept. All share those sums, which the first expert keeps.
+    // A step of the linear functions of an expert: slopes, how much the row adds to the sums of squares for it, and how
+    // much of that is kept. Both experts share those sums, which the first one keeps.
     struct Lines {
-        std::size_t first, count;
+        bool slow;
         T rate;
         const double* g;
         T square, kept;
     };
-    void step_linear(const Query<T>& z, const Lines& these, double whole) {
+    std::size_t first_of(const Lines& these) const { return has_slow_expert() && these.slow ? std::size_t(R_) : 0; }
+    std::size_t end_of(const Lines& these) const { return has_slow_expert() && these.slow ? lines() : std::size_t(R_); }
+    void step_linear(const Query<T>& z, bool slow, const double* g, double times, double square, double whole) {
+        const T kept = slow ? T(0) : static_cast<T>(times * square);
+        const Lines these{slow, slow ? T(0.03) : T(0.1), g, static_cast<T>(times * times * square), kept};
         if (lists(z))
             for (std::size_t n = 0; n < z.nonzeros; ++n) step_column(z, n, these);
         else
             step_columns(these);
-        for (std::size_t r = 0; r < these.count; ++r)
-            bias_[these.first + r] -= static_cast<double>(these.rate) * these.g[r] / std::sqrt(whole);
+        for (std::size_t r = first_of(these), n = 0; r < end_of(these); ++r, ++n)
+            bias_[r] -= static_cast<double>(these.rate) * g[n] / std::sqrt(whole);
     }
     void step_column(const Query<T>& z, std::size_t n, const Lines& these) {
         const auto k = static_cast<std::size_t>(z.columns[n]);
@@ -624,10 +650,10 @@ class PocketClassifier : public Learner<T> {
         const T before = squares()[k], total = before + these.square * (x * x);
         squares()[k] = before + these.kept * (x * x);
         const T step = these.rate * x / std::sqrt(larger(total, T(1)));
-        for (std::size_t r = 0; r < these.count; ++r) {
-            const T down = step * static_cast<T>(these.g[r]);
-            linear_.of(these.first + r)[k] -= down;
-            bias_[these.first + r] -= static_cast<double>(T(share_of_bias) * (down * scale_.zero()[k]));
+        for (std::size_t r = first_of(these), g = 0; r < end_of(these); ++r, ++g) {
+            const T down = step * static_cast<T>(these.g[g]);
+            linear_.of(r)[k] -= down;
+            bias_[r] -= static_cast<double>(T(share_of_bias) * (down * scale_.zero()[k]));
         }
     }
     void step_columns(const Lines& these) {
@@ -648,15 +674,15 @@ class PocketClassifier : public Learner<T> {
                 },
                 x, total);
             total.store(squares() + tile * lanes_of<T>);
-            for (std::size_t r = 0; r < these.count; ++r) {
-                Pack<T> a = linear_.pack(these.first + r, tile);
-                const T slope = static_cast<T>(these.g[r]);
+            for (std::size_t r = first_of(these), n = 0; r < end_of(these); ++r, ++n) {
+                Pack<T> a = linear_.pack(r, tile);
+                const T slope = static_cast<T>(these.g[n]);
                 lanewise([=](auto& t, const auto& step)
                              POCKETKERNEL_FLAT { t = t - step * std::decay_t<decltype(t)>(slope); },
                          a, x);
-                a.store(linear_.of(these.first + r) + tile * lanes_of<T>);
+                a.store(linear_.of(r) + tile * lanes_of<T>);
                 if (counts_from_zero())
-                    bias_[these.first + r] -= sum(Pack<T>(T(share_of_bias)) * (x * Pack<T>(slope) * zero_pack(tile)));
+                    bias_[r] -= sum(Pack<T>(T(share_of_bias)) * (x * Pack<T>(slope) * zero_pack(tile)));
             }
         }
     }
@@ -746,6 +772,7 @@ class PocketClassifier : public Learner<T> {
         mixture_.forget(keep);
         for (std::size_t i = 0; i < K_; ++i) experts_[i].squares = larger(keep * experts_[i].squares, 1.0);
         for (std::size_t k = 0; k < config_.features; ++k) squares()[k] = larger(T(keep) * squares()[k], T(1));
+        for (std::size_t n = 0; R_ > 1 && n < widths_ * R_; ++n) squares_of(1)[n] *= keep;
     }
 
     // ---- memory -----------------------------------------------------------------------------------------------------
@@ -823,13 +850,13 @@ class PocketClassifier : public Learner<T> {
 
     void review(std::uint64_t rounds) {
         course_->next_review = rounds + 1 + smaller(rounds / 10, longest_pause);
-        measure_reach();
         if (has_block()) share(rounds);
         if (owners() > 1)
             pool_.review(
                 owners(), 0.05 + 1.0 / std::sqrt(static_cast<double>(rounds)), 1e-3,
                 [&](std::size_t i) { return experts_[i].loss; },
                 [&](std::size_t i) -> std::uint64_t& { return experts_[i].tiles; }, u());
+        measure_steps();
     }
 
     // The block: waves | ferns | ring.
@@ -847,10 +874,10 @@ class PocketClassifier : public Learner<T> {
         return config_.budget *
                FeaturePool<T>::bytes_per_frequency(config_.features, R_, config_.features >= sparse_from);
     }
-    double tile_bytes() const {
-        return static_cast<double>(FeaturePool<T>::tile_bytes(config_.features, R_, config_.features >= sparse_from));
+    std::size_t tile_bytes() const {
+        return FeaturePool<T>::tile_bytes(config_.features, R_, config_.features >= sparse_from);
     }
-    double fern_bytes() const { return static_cast<double>(Ferns<T>::bytes(R_)); }
+    std::size_t fern_bytes() const { return Ferns<T>::bytes(R_); }
     unsigned char* ferns_at() const { return pool_.end(); }
     std::size_t pages_left() const { return pages_beside(waves_bytes() + ferns_bytes()); }
     // Of the ring, if others have so many bytes of the block.
@@ -891,50 +918,51 @@ class PocketClassifier : public Learner<T> {
     // quarter by a forecast: if 8 times as many rows have cut its mistakes by more than a tenth, what would they be in
     // the largest ring? It may grow if they would be about as few as the mixture's.
     void share(std::uint64_t rounds) {
-        constexpr double largest_ring = 0.75;
+        constexpr T largest_ring = T(0.75);
         const Block& b = *block_;
-        const double whole = static_cast<double>(block_bytes()), ring = static_cast<double>(ring_bytes());
+        const T whole = static_cast<T>(block_bytes()), ring = static_cast<T>(ring_bytes());
         const bool full = ring_.rows() == ring_.capacity();
         if (rounds < 400 || ring_.capacity() == 0) return;
-        const double gain = larger(b.nearest, 1e-3) / larger(b.near, 1e-3);
-        const double eights = logarithm(largest_ring * whole / ring) / 2.0794415416798357;  // ln 8
-        const bool pays = gain < 0.9;
-        const bool grows = full && pays && b.nearest * exponential(eights * logarithm(gain)) <= 1.1 * b.mistakes;
-        const bool stays = ring >= 0.5 * largest_ring * whole && pays && b.nearest <= 1.1 * b.mistakes;
+        const T nearest = static_cast<T>(b.nearest), good_enough = T(1.1) * static_cast<T>(b.mistakes);
+        const T gain = larger(nearest, T(1e-3)) / larger(static_cast<T>(b.near), T(1e-3));
+        const double eights = logarithm(static_cast<double>(largest_ring * whole / ring)) / 2.0794415416798357;  // ln 8
+        const bool pays = gain < T(0.9);
+        const auto forecast = static_cast<T>(exponential(eights * logarithm(static_cast<double>(gain))));
+        const bool grows = full && pays && nearest * forecast <= good_enough;
+        const bool stays = 8 * ring_bytes() >= 3 * block_bytes() && pays && nearest <= good_enough;
         if (rounds < 1000 && !grows) return;
 
-        const double waves = larger(b.worth_of_waves, 0.0), rows = larger(b.worth_of_ring, 0.0),
-                     tables = larger(b.worth_of_ferns, 0.0), some = 0.002 * b.loss + 1e-9;
-        double fair_ring = ring, fair_ferns = static_cast<double>(ferns_bytes());
+        const auto worth = [](double of) { return larger(static_cast<T>(of), T(0)); };
+        const T waves = worth(b.worth_of_waves), rows = worth(b.worth_of_ring), tables = worth(b.worth_of_ferns),
+                some = T(0.002) * static_cast<T>(b.loss) + T(1e-9);
+        T fair_ring = ring, fair_ferns = static_cast<T>(ferns_bytes());
         if (grows || stays)
             fair_ring = largest_ring * whole;
         else if (full)
-            fair_ring = whole * larger(0.03, smaller(rows / (waves + rows + tables + 1e-9), 0.25));
+            fair_ring = whole * larger(T(0.03), smaller(rows / (waves + rows + tables + T(1e-9)), T(0.25)));
         if (rounds >= 1000) {
-            const double share = (whole - fair_ring) / whole * (tables + some) / (waves + tables + 2.0 * some);
-            fair_ferns = whole * larger(R_ == 1 ? 0.03 : 0.12, smaller(share, 0.25));
+            const T share = (whole - fair_ring) * (tables + some) / (waves + tables + T(2) * some);
+            fair_ferns = larger((R_ == 1 ? T(0.03) : T(0.12)) * whole, smaller(share, T(0.25) * whole));
         }
-        const double fair_waves = larger(whole - fair_ring - fair_ferns, 0.1 * whole);
-        const auto step = [&](double now, double fair, double unit) {
-            const double most_moved = larger(std::floor(0.125 * whole / unit), 1.0);
-            const double moved = larger(-most_moved, smaller(std::floor(fair / unit + 0.5) - now, most_moved));
-            return static_cast<std::size_t>(now + moved);
+        const T fair_waves = larger(whole - fair_ring - fair_ferns, T(0.1) * whole);
+        const std::size_t tile = tile_bytes(), fern = fern_bytes();
+        const auto step = [&](std::size_t had, T fair, std::size_t unit) {
+            const auto wanted = static_cast<std::size_t>(fair / static_cast<T>(unit) + T(0.5));
+            const std::size_t most_moved = larger(block_bytes() / 8 / unit, std::size_t(1));
+            return wanted > had ? smaller(wanted, had + most_moved) : had - smaller(had - wanted, most_moved);
         };
-        const std::size_t tiles = larger(step(static_cast<double>(pool_.tiles()), fair_waves, tile_bytes()),
-                                         smaller(pool_.most_tiles(), std::size_t(1)));
-        std::size_t ferns = step(static_cast<double>(ferns_.room()), fair_ferns, fern_bytes());
-        const std::size_t tile = static_cast<std::size_t>(tile_bytes()), fern = Ferns<T>::bytes(R_),
-                          had = ferns_.room();
+        const std::size_t tiles =
+            larger(step(pool_.tiles(), fair_waves, tile), smaller(pool_.most_tiles(), std::size_t(1)));
+        const std::size_t had = ferns_.room(), ferns = step(had, fair_ferns, fern);
         if ((ferns > had ? ferns - had : had - ferns) * fern < tile && tiles == pool_.tiles()) return;
         if (tiles * tile > block_bytes()) return;
-        ferns = smaller(ferns, (block_bytes() - tiles * tile) / fern);
-        rearrange(tiles, ferns);
+        rearrange(tiles, smaller(ferns, (block_bytes() - tiles * tile) / fern));
     }
 
     void rearrange(std::size_t tiles, std::size_t ferns) {
-        const auto loss_of = [&](std::size_t i) { return (2.0 * experts_[i].loss + experts_[i + 1].loss) / 3.0; };
+        const auto loss_of = [&](std::size_t i) { return 2.0 * experts_[i].loss + experts_[i + 1].loss; };
         // First the ring, which may have to save rows from where others grow.
-        ring_.resize(pages_beside(tiles * static_cast<std::size_t>(tile_bytes()) + ferns * Ferns<T>::bytes(R_)));
+        ring_.resize(pages_beside(tiles * tile_bytes() + ferns * fern_bytes()));
         while (pool_.tiles() > tiles) {
             // Of the owner that predicts worst, but rather of one that has several.
             std::size_t giver = 0;
@@ -944,7 +972,7 @@ class PocketClassifier : public Learner<T> {
             const unsigned char* before = ferns_at();
             pool_.drop(giver);
             --experts_[giver].tiles;
-            std::memmove(ferns_at(), before, ferns_.size() * Ferns<T>::bytes(R_));
+            std::memmove(ferns_at(), before, ferns_.size() * fern_bytes());
         }
         ferns_.resize(ferns);
         const bool more = pool_.tiles() < tiles;
@@ -953,12 +981,12 @@ class PocketClassifier : public Learner<T> {
             for (std::size_t i = 2; i <= owners(); ++i)
                 if (loss_of(i) < loss_of(taker)) taker = i;
             unsigned char* before = ferns_at();
-            std::memmove(before + static_cast<std::size_t>(tile_bytes()), before, ferns_.size() * Ferns<T>::bytes(R_));
+            std::memmove(before + tile_bytes(), before, ferns_.size() * fern_bytes());
             pool_.add(common_->rng, taker);
             ++experts_[taker].tiles;
         }
         // What nobody uses is 0: words that are left there would have the byte order of the machine in a saved state.
-        unsigned char* unused = ferns_at() + ferns_.size() * Ferns<T>::bytes(R_);
+        unsigned char* unused = ferns_at() + ferns_.size() * fern_bytes();
         std::memset(unused, 0, static_cast<std::size_t>(ring_.begin() - unused));
         if (more) refresh_zero();
     }
