@@ -419,6 +419,8 @@ def test_pocket_classifier(memory, experts, weights):
     assert experts == reference.K
     assert (reference.moves > 3) == (experts > 4)
     assert reference.clipped > 0 or experts < 8
+    rates = reference.rates[1 : len(reference.widths)]
+    assert experts < 5 or (min(rates) < 0.6 and max(rates) == 0.75)  # widths that have come far, and others
     assert reference.rounds == (len(y) if w is None else np.count_nonzero(w))
 
 
@@ -454,6 +456,7 @@ def test_pocket_classifier_on_sparse_rows(stream, C, weights):
     w = streams.weights(len(y), seed=4) if weights else None
     reference = compare_pockets(X, y, C, "48KiB" if C == 2 else "128KiB", w)
     assert reference.moves > 1
+    assert (reference.slow is None) == (C > 2)
 
 
 @pytest.mark.parametrize("memory", ["8KiB", "64KiB"])

@@ -112,9 +112,9 @@ def test_without_either_it_is_the_default(learner):
 @pytest.mark.parametrize(("features", "classes", "slow"), [(63, 2, False), (64, 2, True), (64, 3, False)])
 def test_a_slow_linear_expert_for_wide_rows(features, classes, slow):
     plan = PocketClassifier.plan(features, memory="64KiB", n_classes=classes)
-    assert [count for name, count, _ in plan.experts if name == "slow"] == [features] * slow
+    assert [count for name, count, _ in plan.experts if name == "slow linear"] == [features] * slow
     least = PocketClassifier.plan(features, memory="16KiB", n_classes=classes, lag=False)
-    assert (least.experts[-1][0] == "slow") == slow
+    assert (least.experts[-1][0] == "slow linear") == slow
 
 
 def test_the_more_memory_the_more_widths():

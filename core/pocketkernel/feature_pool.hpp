@@ -258,7 +258,7 @@ class FeaturePool {
                 (Pack<T>::load(theta(tile, r) + n * W) * by).store(theta(tile, r) + n * W);
     }
 
-    // |f_i|^2, the sum of the squared theta.
+    // |f_i|^2, the sum of the squared theta, in the precision that is asked for.
     template <class Sum = double>
     Sum norm2(std::size_t i) const {
         Sum total(0);

@@ -209,7 +209,7 @@ export class PocketClassifier {
         return kernels.map(([family, parameter], i) => {
             if (family === "gaussian") return `width ${parameter}`;
             if (family === "laplacian") return "nearest rows";
-            if (family === "polynomial") return parameter === 1 ? "linear, slow" : "ferns";
+            if (family === "polynomial") return parameter === 1 ? "slow linear" : "ferns";
             if (family === "matern32") return "functions of columns";
             if (family === "linear") return i === 0 ? "linear" : "last labels";
             return family;

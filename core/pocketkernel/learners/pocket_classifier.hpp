@@ -16,10 +16,10 @@
 // of more one for each.
 //
 // The kernels of the config are the linear one, then Gaussians, each half as wide as the one before; then a Laplacian
-// and a polynomial one if there are to be a ring and ferns; then a Matern 3/2 if there are to be functions of columns;
+// and a polynomial one if there are to be a ring and ferns; then a Matern 3/2 if there are to be functions of columns,
 // or a polynomial one alone if there is to be a slow linear expert; then a linear one again if there is to be an expert
-// on the last labels. Widths are in units of the data's own scale,
-// the root of the mean |z'|^2. budget is D: as many frequencies would fit into the block if all of it were theirs.
+// on the last labels. Widths are in units of the data's own scale, the root of the mean |z'|^2. budget is D: as many
+// frequencies would fit into the block if all of it were theirs.
 #pragma once
 
 #include "../additive_tables.hpp"
@@ -110,7 +110,7 @@ class PocketClassifier : public Learner<T> {
         } else {
             pool_.plan(arena);
         }
-        const std::size_t leaves = has_block() ? block_bytes() / Ferns<T>::bytes(R_) : 0;
+        const std::size_t leaves = has_block() ? block_bytes() / fern_bytes() : 0;
         scratch_ = arena.take<double>(numbers_in_scratch() + (leaves + sizeof(double) - 1) / sizeof(double));
     }
 
@@ -226,11 +226,8 @@ class PocketClassifier : public Learner<T> {
 
     const EventLog& events() const { return course_->events; }
     // Bytes of the block that the frequencies, the ring and the ferns have.
-    std::size_t waves_bytes() const {
-        const std::size_t tiles = has_block() ? pool_.tiles() : pool_.most_tiles();
-        return tiles * FeaturePool<T>::tile_bytes(config_.features, R_, config_.features >= sparse_from);
-    }
-    std::size_t ferns_bytes() const { return has_block() ? ferns_.room() * Ferns<T>::bytes(R_) : 0; }
+    std::size_t waves_bytes() const { return (has_block() ? pool_.tiles() : pool_.most_tiles()) * tile_bytes(); }
+    std::size_t ferns_bytes() const { return has_block() ? ferns_.room() * fern_bytes() : 0; }
     std::size_t ring_bytes() const { return has_block() ? block_bytes() - waves_bytes() - ferns_bytes() : 0; }
 
     // Rows that were learned before say nothing about how good an expert is: those that memorise would seem infallible.
@@ -271,8 +268,8 @@ class PocketClassifier : public Learner<T> {
     // its words, in a state at `to` that is laid out as the learner's own, which is at `from`.
     void convert_block(const unsigned char* from, unsigned char* to) const {
         if (!has_block()) return;
-        const std::size_t tile = FeaturePool<T>::tile_bytes(config_.features, R_, config_.features >= sparse_from);
-        const std::size_t tiles = smaller(pool_.tiles(), pool_.most_tiles()), fern = Ferns<T>::bytes(R_);
+        const std::size_t tile = tile_bytes(), fern = fern_bytes();
+        const std::size_t tiles = smaller(pool_.tiles(), pool_.most_tiles());
         const std::size_t thresholds = fern - Ferns<T>::tests * sizeof(std::uint16_t);
         const std::size_t ferns = smaller(ferns_.size(), (block_bytes() - tiles * tile) / fern);
         unsigned char* at = to + (pool_.begin() - from);
@@ -379,7 +376,7 @@ class PocketClassifier : public Learner<T> {
     }
     std::size_t sums() const { return K_ > 1 ? MixtureLedger::doubles(K_) : 0; }
     MixtureLedger ledger() const { return MixtureLedger(K_, K_ > 1 ? bias_ + place_of_sums() : nullptr); }
-    bool one_function() const { return R_ == 1 && widths_ > 0; }
+    bool one_function() const { return R_ == 1 && widths_ > 0; }  // of each width: of two classes
     double& wrong_labels() const { return bias_[place_of_sums() + sums()]; }
     double& step_of_width(std::size_t i) const { return bias_[place_of_sums() + sums() + i]; }
     double* squares_of(std::size_t i) const { return bias_ + place_of_sums() + sums() + (i - 1) * R_; }
@@ -916,7 +913,8 @@ class PocketClassifier : public Learner<T> {
     // What an expert is worth now says little about what it would be worth with other memory: whoever has memory has
     // worth. So nothing but the ring moves in the first rows, ferns have at most a quarter, and the ring grows beyond a
     // quarter by a forecast: if 8 times as many rows have cut its mistakes by more than a tenth, what would they be in
-    // the largest ring? It may grow if they would be about as few as the mixture's.
+    // the largest ring? It may grow if they would be about as few as the mixture's. Computed in T, since chips have no
+    // doubles in hardware, and functions for them are long.
     void share(std::uint64_t rounds) {
         constexpr T largest_ring = T(0.75);
         const Block& b = *block_;
@@ -1000,7 +998,7 @@ class PocketClassifier : public Learner<T> {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         const Block& b = *block_;
         bool good = b.tiles <= pool_.most_tiles() && ferns_.counts_valid() &&
-                    ferns_.room() <= (block_bytes() - waves_bytes()) / Ferns<T>::bytes(R_);
+                    ferns_.room() <= (block_bytes() - waves_bytes()) / fern_bytes();
         for (double worth : {b.worth_of_waves, b.worth_of_ring, b.worth_of_ferns})
             good = good && within(worth, -beyond_all, beyond_all);
         good = good && within(b.loss, 0.0, beyond_all);

@@ -35,7 +35,7 @@ RING, FERNS, ADDITIVE, SLOW, LAG = Laplacian(1.0), Polynomial(4), Matern32(1.0),
 EVENTS = ("classes exchanged", "confidence lost", "column changed")
 """Kinds of events, as the core numbers them."""
 
-EXPERTS = {"ring": "nearest rows", "slow": "linear, slow", "lag": "last labels"}
+EXPERTS = {"ring": "nearest rows", "lag": "last labels"}
 """Experts that are no kernels, as people read them."""
 
 
@@ -154,7 +154,7 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
         names = ["linear", *(f"width {kernel.width:g}" for kernel in kernels if isinstance(kernel, Gaussian))]
         names += ["ring", "ferns"] if cls._has_block(kernels) else []
         names += ["additive"] if ADDITIVE in kernels else []
-        names += ["slow"] if SLOW in kernels else []
+        names += ["slow linear"] if SLOW in kernels else []
         return names + (["lag"] if len(kernels) > len(names) else [])
 
     @property
@@ -195,7 +195,7 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
         lanes, owners = 64 // size, sum(isinstance(kernel, Gaussian) for kernel in recipe.kernels) - 1
         columns = (recipe.features, "columns")
         tiles, counts = recipe.budget // lanes, {"lag": (3, "labels")}
-        counts |= dict.fromkeys(("linear", "additive", "slow"), columns)
+        counts |= dict.fromkeys(("linear", "additive", "slow linear"), columns)
         if self._has_block(recipe.kernels):
             # As the core begins: frequencies in tiles, ferns, and the ring in pages of 16 rows.
             tile = lanes * ((4 * functions + 1 + (recipe.features >= WIDE)) * size + recipe.features)
