@@ -342,6 +342,17 @@ def test_a_failure_leaves_the_old_file(broken, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_bytes_that_could_not_be_read_replace_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "model.safetensors"
+    model = taught(MOMDS)
+    model.save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(MOMDS, "to_bytes", lambda self: before[:-1])
+    with pytest.raises(ModelFileError, match="truncated"):
+        model.save(path)
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
 def test_an_interrupted_save_leaves_nothing_behind(tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt

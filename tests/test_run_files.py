@@ -12,6 +12,7 @@ from fuzz_runs import join, split
 from pocketkernel import ModelFileError, load, model_file
 from pocketkernel.cli import main
 from pocketkernel.evaluate import Job, Record, RecordError, RunError, load_with_pipeline, run_job
+from pocketkernel.evaluate.continued import Continued
 from pocketkernel.stream import SCALERS
 
 MODEL, CHECKPOINT = "model.safetensors", "checkpoint.safetensors"
@@ -193,6 +194,30 @@ def test_plain_models_are_written_as_before(folder, tmp_path):
     assert pipeline.feature_names[0] == "size"
 
 
+def test_what_could_not_be_read_again_is_not_written(folder, tmp_path, monkeypatch):
+    """Whatever the reason, a good run is never replaced by one that the same program refuses."""
+    (folder / CHECKPOINT).unlink()
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    state = SCALERS["standard"].get_state
+    monkeypatch.setattr(
+        SCALERS["standard"], "get_state", lambda self: state(self) | {"squares": np.full(self.width, np.nan)}
+    )
+    for asked, into in (
+        (job(tmp_path), tmp_path / "new"),
+        (Continued(str(tmp_path / "rows.csv"), folder=folder, again=True), folder),
+    ):
+        with pytest.raises(RunError, match=r"nothing was written.*scaler\.squares is impossible"):
+            run_job(asked, into)
+    assert not (tmp_path / "new").exists()
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    monkeypatch.undo()
+    loaded = load(folder)
+    monkeypatch.setattr(SCALERS["standard"], "get_state", lambda self: {**state(self), "count": np.array(0)})
+    with pytest.raises(ModelFileError, match="scaler has seen 0 rows"):
+        loaded.save(folder)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
 @pytest.mark.parametrize("kind", SCALERS)
 def test_a_scaler_that_no_rows_lead_to(kind):
     scaler = SCALERS[kind]()
@@ -202,6 +227,8 @@ def test_a_scaler_that_no_rows_lead_to(kind):
         for bad in (array * np.nan, array * -np.inf, array[None], array.astype(np.float32), -1e300 * (1 + abs(array))):
             with pytest.raises(ModelFileError, match="scaler"):
                 SCALERS[kind]().set_state({**good, name: bad})
+        if name == "seen":  # files from before values could be missing do not have it
+            continue
         with pytest.raises(ModelFileError, match=f"scaler.{name} is missing"):
             SCALERS[kind]().set_state({other: value for other, value in good.items() if other != name})
     assert SCALERS[kind]().set_state(SCALERS[kind]().get_state()).count == 0

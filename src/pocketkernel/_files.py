@@ -5,7 +5,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -26,8 +26,20 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a named pipe would wait for its writer
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes, *, follow: bool = True) -> None:
-    """Replace the contents of the file atomically; if anything fails, the file is unchanged. `follow`: `replacing`."""
+def write_atomically(
+    path: str | os.PathLike[str],
+    data: bytes,
+    *,
+    follow: bool = True,
+    read: Callable[[bytes], object] | None = None,
+) -> None:
+    """Replace the contents of the file atomically; if anything fails, the file is unchanged. `follow`: `replacing`.
+
+    The data is first read back by `read`, which raises if it could not be used: a good file is never replaced by one
+    that cannot be read.
+    """
+    if read is not None:
+        read(data)
     with replacing(path, follow=follow) as file:
         file.write(data)
 

@@ -12,6 +12,11 @@ def read(path: str | os.PathLike[str]) -> Contents:
     return model_file.read(path, learners.plausible)
 
 
+def decode(data: bytes) -> Contents:
+    """The same from the bytes of one."""
+    return model_file.decode(data, learners.plausible)
+
+
 def estimator_of(contents: Contents) -> Any:
     """The estimator in a model file."""
     learner, extra = learners.restored(contents)

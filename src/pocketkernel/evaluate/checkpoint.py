@@ -5,6 +5,7 @@ scaler. The encoding is not saved: when a run is resumed, the stream reads and e
 """
 
 import os
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +14,14 @@ import numpy as np
 from pocketkernel import learners, model_file
 from pocketkernel._fields import Fields, is_count, is_dict, is_number, is_text, list_of, optional
 from pocketkernel.evaluate.arrivals import Arrivals, room_of
-from pocketkernel.evaluate.pipeline import PIPELINE, scaler_arrays, scaler_of
+from pocketkernel.evaluate.pipeline import PIPELINE, Pipeline, scaler_arrays, scaler_of
 from pocketkernel.evaluate.progressive import Progress
 from pocketkernel.evaluate.recorder import Recorder, kernel_names
+from pocketkernel.evaluate.reservoir import Reservoir
 from pocketkernel.evaluate.run import MOST_EVENTS, Run, RunError
 from pocketkernel.evaluate.task import CLASSIFICATION, TASKS
 from pocketkernel.model_file import Contents, ModelFileError, below
-from pocketkernel.stored import read
+from pocketkernel.stored import decode, read
 
 CHECKPOINT = "checkpoint.safetensors"
 PROGRESS = "progress.safetensors"
@@ -51,7 +53,27 @@ def to_bytes(run: Run, fingerprint: str, *, pipeline: bool = False) -> bytes:
     }
     sections = {SECTION: section} | ({PIPELINE: run.pipeline().written()[0]} if pipeline else {})
     arrays = curve | metrics | scaler_arrays(run.scaler)
-    return model_file.encode(replace(learners.contents_of(run.model), sections=sections, arrays=arrays))
+    data = model_file.encode(replace(learners.contents_of(run.model), sections=sections, arrays=arrays))
+    _read_back(run, data)
+    return data
+
+
+def _read_back(run: Run, data: bytes) -> None:
+    """Refuse bytes that could not be read again: they must not replace a file that can be."""
+    again = copy(run)
+    again.reservoir = Reservoir(run.stream.n_features)
+    try:
+        contents = decode(data)
+        given = Fields(contents.sections[SECTION], SECTION)
+        given.take("fingerprint", is_text)
+        _restore(again, contents, given)
+        Pipeline.of(contents)
+    except ModelFileError as error:
+        reason = str(error).removesuffix(".")
+        raise RunError(
+            f"nothing was written, as it could not be read again ({reason}): this is a defect of pocketkernel, please "
+            "report it."
+        ) from None
 
 
 def restore(run: Run, path: str | os.PathLike[str], fingerprint: str) -> None:

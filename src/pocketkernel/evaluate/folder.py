@@ -124,8 +124,9 @@ def _finish(
         run.sources.append([job.name, job.mark()])
         seed = job.parameters.get("random_state")
         record = run.record(source=job.name, seed=seed, command=command, fingerprint=fingerprint)
+        progress = to_bytes(run, fingerprint, pipeline=True)  # before anything is replaced: it is read back
         write_atomically(folder / MODEL, run.to_bytes(), follow=False)
-        write_atomically(folder / PROGRESS, to_bytes(run, fingerprint, pipeline=True), follow=False)
+        write_atomically(folder / PROGRESS, progress, follow=False)
         record.write(folder, format=record_format)
         if finished:
             finished(run)

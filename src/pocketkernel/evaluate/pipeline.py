@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from pocketkernel._fields import Check, Fields, is_dict, is_flag, is_text, list_of, optional
 from pocketkernel.model_file import Arrays, Contents, ModelFileError, below, naming
-from pocketkernel.stored import estimator_of, read
+from pocketkernel.stored import decode, estimator_of, read
 from pocketkernel.stream import SCALERS, Block, Scaler, Stream, open_stream
 from pocketkernel.stream.block import is_sparse
 from pocketkernel.stream.encode import Encoding
@@ -157,6 +157,12 @@ def ready(block: Block, scaler: Scaler) -> Any:
             "too large: use 'maxabs', which keeps zeros, or smaller blocks."
         )
     return block.X.toarray()
+
+
+def from_bytes(data: bytes) -> tuple[Any, Pipeline | None]:
+    """Model, and pipeline if there is one, from the bytes of a model file."""
+    contents = decode(data)
+    return estimator_of(contents), Pipeline.of(contents)
 
 
 def load_with_pipeline(path: str | os.PathLike[str]) -> tuple[Any, Pipeline | None, Path]:

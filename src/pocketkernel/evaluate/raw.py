@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pocketkernel import learners, model_file
 from pocketkernel._files import write_atomically
-from pocketkernel.evaluate.pipeline import MODEL, PIPELINE, Pipeline, load_with_pipeline, ready
+from pocketkernel.evaluate.pipeline import MODEL, PIPELINE, Pipeline, from_bytes, load_with_pipeline, ready
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import Stream, open_stream
 from pocketkernel.stream.dates import ISO
@@ -154,7 +154,7 @@ class RawModel:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write `to_bytes()` into a folder, which is created, for `pocketkernel.load` and ``pocketkernel predict``."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        write_atomically(Path(folder) / MODEL, self.to_bytes(), follow=False)
+        write_atomically(Path(folder) / MODEL, self.to_bytes(), follow=False, read=from_bytes)
 
 
 def load_run(path: str | os.PathLike[str]) -> RawModel:

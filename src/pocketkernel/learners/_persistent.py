@@ -60,9 +60,10 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_bytes()` to a file for `pocketkernel.load`.
 
-        An existing file is replaced atomically; it stays unchanged if anything fails.
+        An existing file is replaced atomically; it stays unchanged if anything fails, or if the bytes could not be
+        read again.
         """
-        write_atomically(path, self.to_bytes())
+        write_atomically(path, self.to_bytes(), read=self.from_bytes)
 
     def _contents(self, extra: dict[str, Any]) -> Contents:
         """What a file of this estimator holds, with JSON of whoever wraps it."""

@@ -268,7 +268,7 @@ class Adapter(base.Estimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_bytes()` to a file for `pocketkernel.load`; an existing file is replaced atomically."""
-        write_atomically(path, self.to_bytes())
+        write_atomically(path, self.to_bytes(), read=self.from_bytes)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:

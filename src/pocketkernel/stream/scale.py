@@ -201,7 +201,8 @@ class OnlineMinMax(Scaler):
 
     def _impossible(self, state: State) -> set[str]:
         low, high = state["low"], state["high"]
-        good = (abs(low) <= LARGEST) & (abs(high) <= LARGEST) & ((low <= high) | ((low == LARGEST) & (high == -LARGEST)))
+        none = (low == LARGEST) & (high == -LARGEST)
+        good = (abs(low) <= LARGEST) & (abs(high) <= LARGEST) & ((low <= high) | none)
         return set() if good.all() else {"low"}
 
     def _scale(self, X: Rows, *, learn: bool) -> Rows:
