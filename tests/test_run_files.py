@@ -212,8 +212,8 @@ def test_what_could_not_be_read_again_is_not_written(folder, tmp_path, monkeypat
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
     monkeypatch.undo()
     loaded = load(folder)
-    monkeypatch.setattr(SCALERS["standard"], "get_state", lambda self: {**state(self), "count": np.array(0)})
-    with pytest.raises(ModelFileError, match="scaler has seen 0 rows"):
+    monkeypatch.setattr(SCALERS["standard"], "get_state", lambda self: {**state(self), "clip": np.array(-1.0)})
+    with pytest.raises(ModelFileError, match=r"scaler\.clip is impossible"):
         loaded.save(folder)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 

@@ -7,6 +7,7 @@ import os
 import re
 import threading
 import zlib
+from contextlib import suppress
 from dataclasses import replace
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,6 +38,8 @@ class Server(ThreadingHTTPServer):
         self.files, self.asked = {}, []
         self.breaks, self.ranges, self.refuse = 0, True, 0
         self.versions, self.heeds_if_range, self.if_range = "ETag", True, []
+        self.endless, self.drips = b"", 0.0  # what is sent again and again; seconds between
+        self.stopping = threading.Event()
         self.url = f"http://127.0.0.1:{self.server_port}/"
 
 
@@ -47,6 +50,13 @@ class Handler(BaseHTTPRequestHandler):
         if server.refuse:
             server.refuse -= 1
             self.send_error(503)
+            return
+        if server.endless:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):  # until the other side has had enough
+                while not server.stopping.wait(server.drips):
+                    self.wfile.write(server.endless)
             return
         if name not in server.files:
             self.send_error(404)
@@ -86,6 +96,7 @@ def server():
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield server
+        server.stopping.set()
         server.shutdown()
         thread.join()
 
@@ -173,6 +184,35 @@ def test_only_the_beginning(server, tmp_path):
     path = download(server.url + "x", tmp_path / "x", enough=enough())
     assert 200_000 <= path.stat().st_size < 300_000
     assert BODY.startswith(path.read_bytes())
+
+
+def test_an_endless_file_is_given_up(server, tmp_path):
+    server.endless = b"x" * 5_000
+    with pytest.raises(DownloadError, match="more than 100,000 bytes"):
+        download(server.url + "a", tmp_path / "a", most=100_000)
+    assert list(tmp_path.iterdir()) == []
+    server.endless, server.files["a"] = b"", b"x" * 100_001
+    with pytest.raises(DownloadError, match="more than 100,000 bytes"):
+        download(server.url + "a", tmp_path / "a", most=100_000)
+    assert download(server.url + "a", tmp_path / "a", most=100_001).stat().st_size == 100_001
+
+
+def test_a_server_that_drips_is_given_up(server, tmp_path):
+    server.endless, server.drips = b"x", 0.01
+    with pytest.raises(DownloadError, match=r"fewer than 65536 bytes in 0\.3 seconds"):
+        download(server.url + "a", tmp_path / "a", timeout=0.3)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("endless", [b"+1 1:1\n", b"\0" * 1000, lzma.compress(b"+1 1:1\n" * 10**6)])
+def test_get_from_an_endless_server(server, tmp_path, monkeypatch, endless):
+    """However it goes on, what is kept has a limit that follows from the catalogue."""
+    server.endless = endless
+    for files, more in ((("tiny",), {}), (("tiny.xz",), {"head": 50})):
+        monkeypatch.setitem(CATALOGUE, "tiny", tiny(100, 50, (1, 2), files, **more)[0])
+        with pytest.raises((DownloadError, DataError)):
+            catalogue.get("tiny", tmp_path / "data", mirror=server.url)
+        assert list((tmp_path / "data").iterdir()) == []
 
 
 def test_refusals(server, tmp_path):

@@ -340,7 +340,8 @@ def get(
     parts = [target.parent / f"{wanted.name}.from.{_file_name(url)}" for url in urls]
     for url, part in zip(urls, parts, strict=True):
         if not part.exists():
-            download(url, part, progress=progress, enough=_counter(wanted.head) if wanted.head else None, **options)
+            enough = _counter(wanted.head) if wanted.head else None
+            download(url, part, progress=progress, enough=enough, most=_most_bytes(wanted), **options)
     try:
         made = _make(wanted, parts, target)
     except (DataError, StreamError) as error:
@@ -359,6 +360,11 @@ def _file_name(url: str) -> str:
     return url.rpartition("/")[2]
 
 
+def _most_bytes(wanted: DataSet) -> int:
+    """Bytes that one of its files can have; none of the numbers, with its column, takes more than 32."""
+    return 32 * (wanted.head or wanted.rows) * (wanted.features + 1)
+
+
 def _counter(rows: int) -> Callable[[bytes], bool]:
     """Reports when this number of lines of an .xz file has arrived."""
     decoder, lines = lzma.LZMADecompressor(), 0
@@ -366,7 +372,9 @@ def _counter(rows: int) -> Callable[[bytes], bool]:
     def enough(piece: bytes) -> bool:
         nonlocal lines
         with suppress(lzma.LZMAError, EOFError):  # a wrong file is found out later
-            lines += decoder.decompress(piece).count(b"\n")
+            lines += decoder.decompress(piece, CHUNK).count(b"\n")
+            while lines < rows and not decoder.needs_input and not decoder.eof:
+                lines += decoder.decompress(b"", CHUNK).count(b"\n")
         return lines >= rows
 
     return enough
@@ -380,6 +388,8 @@ def _make(wanted: DataSet, parts: list[Path], target: Path) -> Checked:
             rows.append(row)
             if len(rows) == wanted.head:
                 break
+            if len(rows) > wanted.rows:
+                raise DataError(f"there are more than {wanted.rows:,} rows.")
     counts = Counter(label for label, _ in rows)
     positive = _positive(wanted, counts)
     handle, name = tempfile.mkstemp(ENDINGS[0], f"{wanted.name}.", target.parent)

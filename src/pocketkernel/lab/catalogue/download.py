@@ -1,10 +1,11 @@
 """Resumable downloads that never leave an incomplete file under its final name."""
 
+import math
 import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import cast
@@ -23,6 +24,7 @@ def download(
     *,
     progress: Progress | None = None,
     enough: Callable[[bytes], bool] | None = None,
+    most: float = math.inf,
     attempts: int = 4,
     wait: float = 1.0,
     timeout: float = 30.0,
@@ -45,12 +47,14 @@ def download(
     enough : callable, default=None
         Called with all bytes, piece by piece, from the first on; true ends the download, for those who need only the
         beginning. The file is then what has come so far.
+    most : int, default=inf
+        Bytes that the file can have: a longer one is not the file that is wanted, and nothing of it is kept.
     attempts : int, default=4
         How often to try in a row without getting a single byte.
     wait : float, default=1.0
         Seconds before the second attempt; doubled for each further one.
     timeout : float, default=30.0
-        Seconds without a byte after which an attempt is over.
+        Seconds without a byte after which an attempt is over; with fewer than 64 KiB, the download.
 
     Returns
     -------
@@ -64,7 +68,7 @@ def download(
     failures, before = 0, -1
     while True:
         try:
-            if _attempt(url, part, progress, enough, timeout):
+            if _attempt(url, part, timeout, progress=progress, enough=enough, most=most):
                 os.replace(part, path)
                 _tag_of(part).unlink(missing_ok=True)
                 return path
@@ -74,6 +78,10 @@ def download(
             if refusal.code < 500:
                 raise DownloadError(f"{url}: the server says {refusal.code} {refusal.reason}.") from refusal
             error = refusal
+        except DownloadError:
+            if part.stat().st_size > most:
+                _forget(part)
+            raise
         except (OSError, HTTPException) as fault:  # OSError: no network, no such host, time over
             error = fault
         size = part.stat().st_size if part.exists() else 0
@@ -87,9 +95,11 @@ def download(
 def _attempt(
     url: str,
     part: Path,
+    timeout: float,
+    *,
     progress: Progress | None,
     enough: Callable[[bytes], bool] | None,
-    timeout: float,
+    most: float,
 ) -> bool:
     """Continue a download; False if the connection ends before the file is complete."""
     tag = _tag_of(part).read_text(encoding="latin-1") if part.exists() and _tag_of(part).exists() else ""
@@ -124,7 +134,7 @@ def _attempt(
         if have and enough is not None and _is_enough(part, enough):
             return True
         with part.open("ab" if have else "wb") as file:
-            while piece := response.read(PIECE):
+            for piece in _pieces(response, have, most, timeout):
                 file.write(piece)
                 have += len(piece)
                 if progress is not None:
@@ -132,6 +142,22 @@ def _attempt(
                 if enough is not None and enough(piece):
                     return True
     return total is None or have == total
+
+
+def _pieces(response: HTTPResponse, have: int, most: float, timeout: float) -> Iterator[bytes]:
+    """What comes after the bytes that are there; an error if it comes too slowly, or is not the file that is wanted."""
+    due, had = time.monotonic() + timeout, have
+    while piece := response.read1(PIECE):
+        yield piece
+        have += len(piece)
+        if have > most:
+            raise DownloadError(f"{response.url} is not the file that is wanted: it has more than {most:,} bytes.")
+        if time.monotonic() > due:
+            if have < had + PIECE:
+                raise DownloadError(
+                    f"{response.url}: fewer than {PIECE} bytes in {timeout:g} seconds; try again later."
+                )
+            due, had = time.monotonic() + timeout, have
 
 
 def _forget(part: Path) -> None:
