@@ -226,6 +226,62 @@ def test_a_file_that_cannot_be_written_is_named(most):
     assert done.stderr.count("\n") == 1 and "out/" in done.stderr and "File too large" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_an_output_that_lacks_letters(monkeypatch, encoding):
+    """Text for people has escapes in their place; data is in UTF-8, as in a file."""
+    Path("letters.csv").write_text(
+        "größe,b,label\n" + "".join(f"{k % 7},{k % 3},{('ja', 'né 日本')[k % 3 == 0]}\n" for k in range(200)), "utf-8"
+    )
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    done = run("run", "letters.csv", "--label", "label", "--no-report")
+    assert done.returncode == 0 and b"codec" not in done.stderr
+    assert rb"\u65e5\u672c" in done.stderr
+    answers = run("predict", "letters.run", "letters.csv").stdout.decode().splitlines()
+    assert len(answers) == 201 and {line.split(",")[0] for line in answers[1:]} == {"ja", "né 日本"}
+    assert run("predict", "letters.run", "letters.csv", "--out", "answers.csv").returncode == 0
+    assert Path("answers.csv").read_text("utf-8").splitlines() == answers
+    found = json.loads(run("inspect", "letters.run", "--json").stdout)
+    assert "né 日本" in json.dumps(found, ensure_ascii=False)
+    assert run("run", "nö.csv").stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("can't start new thread"), ImportError("x.so: failed to map segment")]
+)
+def test_a_system_that_refuses_memory(monkeypatch, capsys, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("pocketkernel.evaluate.run.Run.steps", fail)
+    assert main(["run", "rows.csv", "--no-report"]) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("pocketkernel: there is not enough memory") and "--memory" in last and str(error) in last
+    assert not Path("rows.run").exists()
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("pocketkernel.evaluate.run.Run.steps", fail)
+    with pytest.raises(RuntimeError, match="a bug"):
+        main(["run", "rows.csv", "--no-report"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space are Linux's")
+@pytest.mark.parametrize("megabytes", [250, 400])
+def test_little_address_space(megabytes):
+    """A library in C may end the process; what Python reports is one line."""
+    import resource
+
+    limit = megabytes << 20
+    done = run(
+        "run", "rows.csv", "--no-report", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit,) * 2)
+    )
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 0 or done.stderr.splitlines()[-1]
+
+
 def test_a_file_name_that_is_not_utf8():
     name = os.fsdecode(b"caf\xe9.csv")
     try:

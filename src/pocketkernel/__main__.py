@@ -40,9 +40,18 @@ def _run(argv: "Sequence[str] | None", ours: bool) -> int:
         from importlib.metadata import version  # noqa: PLC0415
 
         return _say(version("pocketkernel"))
-    from pocketkernel.cli import Branch  # noqa: PLC0415
-    from pocketkernel.cli import main as run  # noqa: PLC0415
-
+    # No verb but those of the laboratory multiplies matrices: NumPy needs no memory for threads that do.
+    if ours and "lab" not in sys.argv:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    try:
+        from pocketkernel.cli import Branch  # noqa: PLC0415
+        from pocketkernel.cli import main as run  # noqa: PLC0415
+    except (MemoryError, ImportError) as error:
+        if isinstance(error, ModuleNotFoundError):
+            raise
+        why = f" ({error})" if str(error) else ""
+        os.write(2, f"pocketkernel: there is not enough memory to start{why}: allow more, see ulimit -v.\n".encode())
+        return 1
     if ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     return run(argv, branches=[Branch(*branch) for branch in LAB])

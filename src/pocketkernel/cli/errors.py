@@ -28,6 +28,9 @@ _ADVICE = re.compile(
 )
 
 
+_SHORTAGE = ("can't start new thread", "Failed to launch worker thread", "failed to map segment", "Unable to allocate")
+
+
 class UsageError(Exception):
     """The command cannot be carried out: shown as one line, exit code 2."""
 
@@ -56,6 +59,15 @@ def quietly() -> Iterator[End]:
         end.code, end.error = WRONG_DATA, error
     except _COMMAND as error:
         end.code, end.error = WRONG_COMMAND, error
+    except Exception as error:
+        if not _is_shortage(error):
+            raise
+        end.code, end.error = WRONG_DATA, MemoryError(str(error))
+
+
+def _is_shortage(error: Exception) -> bool:
+    """Whether the system has refused memory or a thread, which libraries report in their own ways."""
+    return isinstance(error, MemoryError) or any(text in str(error) for text in _SHORTAGE)
 
 
 def finish_output(end: End) -> None:
@@ -76,6 +88,9 @@ def describe(error: BaseException) -> str:
         text = f"{error.filename}: {error.strerror}."
     elif isinstance(error, OSError) and error.strerror:
         text = f"{error.strerror}."
+    elif isinstance(error, MemoryError):
+        why = f" ({text})" if text else ""
+        text = f"there is not enough memory{why}: use a smaller --memory or --block, or allow more."
     text = " ".join(text.split())
     text = _ADVICE.sub(lambda found: f"{found[1]} --{_OPTIONS.get(found[2], found[2])} ", text)
     text = re.sub(r"(--[a-z-]+) ([,;.:)])", r"\1\2", text)

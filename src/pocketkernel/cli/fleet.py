@@ -1,6 +1,5 @@
 """`pocketkernel fleet`: one model for each key."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
@@ -16,7 +15,7 @@ from pocketkernel.cli.errors import describe
 from pocketkernel.cli.options import RESULTS, File, Learning, Reading, at_least, source_of
 from pocketkernel.cli.predict import Answers, answers, harmless, tell_skipped, titles_of, write_csv
 from pocketkernel.cli.schema import show_schema
-from pocketkernel.cli.show import err, print_json
+from pocketkernel.cli.show import data_out, err, print_json
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.evaluate.job import takes_missing
 from pocketkernel.evaluate.task import CLASSIFICATION
@@ -155,7 +154,7 @@ def predict(
         model = loaded.blank()
         stream = pipeline.open(source_of(files), block=block, on_error=on_error)
         blocks = _answers(loaded, stream, getattr(model, "classes_", None))
-        write_csv(sys.stdout, ["key"], titles_of(model), blocks, harmless if escape_formulas else str)
+        write_csv(data_out(), ["key"], titles_of(model), blocks, harmless if escape_formulas else str)
     tell_skipped(stream)
 
 

@@ -17,7 +17,7 @@ from pocketkernel._scores import labels_of
 from pocketkernel._text import json_plain, plain
 from pocketkernel.cli.errors import describe
 from pocketkernel.cli.options import File, Format, at_least, source_of
-from pocketkernel.cli.show import err
+from pocketkernel.cli.show import data_out, err
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.learners import loss_name
@@ -197,7 +197,7 @@ def _write_json(target: TextIO, ids: list[str], titles: list[str], blocks: Itera
 @contextmanager
 def _opened(path: Path | None) -> Iterator[TextIO]:
     if path is None:
-        yield sys.stdout
+        yield data_out()
         sys.stdout.flush()
         return
     is_device = path.exists() and not path.is_file() and not path.is_dir()  # or a pipe, which cannot be replaced

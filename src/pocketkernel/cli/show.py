@@ -1,5 +1,6 @@
 """Output: text for people, one JSON document for programs."""
 
+import io
 import json
 import math
 import shutil
@@ -15,10 +16,17 @@ from pocketkernel._text import json_plain, plain
 
 
 class Output:
-    """Standard output; its errors name it as the file."""
+    """Standard output; its errors name it as the file. What its encoding lacks is written as an escape."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
+        if isinstance(file, io.TextIOWrapper):
+            file.reconfigure(errors="backslashreplace")
+
+    def use_utf8(self) -> None:
+        """Write UTF-8 from here on, unless it is a terminal."""
+        if isinstance(self._file, io.TextIOWrapper) and not self._file.isatty():
+            self._file.reconfigure(encoding="utf-8")
 
     def write(self, text: str) -> int:
         """Write text."""
@@ -54,9 +62,17 @@ def prose(console: Console, text: str) -> None:
     console.print(plain(text), markup=False, soft_wrap=not console.is_terminal)
 
 
+def data_out() -> TextIO:
+    """Standard output for data, which is in UTF-8 as in a file: it must not be altered."""
+    if isinstance(sys.stdout, Output):
+        sys.stdout.use_utf8()
+    return sys.stdout
+
+
 def print_json(document: Any) -> None:
     """Write one JSON document to standard output."""
-    sys.stdout.write(json_plain(json.dumps(finite(document), ensure_ascii=False, indent=2, allow_nan=False)) + "\n")
+    text = json.dumps(finite(document), ensure_ascii=False, indent=2, allow_nan=False)
+    data_out().write(json_plain(text) + "\n")
 
 
 def say(text: object, end: str = "\n", *, copied: bool = False) -> None:
