@@ -109,12 +109,13 @@ class FeaturePool {
         return static_cast<double>(frequencies(j / W)[k * W + j % W]) / per_unit;
     }
 
-    // The first tile of an owner that has one goes to another.
-    void lend(std::size_t from, std::size_t to) {
-        std::size_t tile = 0;
+    // The first tile of an owner that has one goes to another. Returns which it was: the next search for one of that
+    // owner, which has got no others in between, may begin there.
+    std::size_t lend(std::size_t from, std::size_t to, std::size_t tile = 0) {
         while (owner_[tile] != from) ++tile;
         owner_[tile] = static_cast<std::uint8_t>(to);
         std::memset(theta(tile, 0), 0, functions_ * waves * W * sizeof(T));
+        return tile;
     }
 
     // In a shared block: a new tile behind the others, with new frequencies.
@@ -127,13 +128,15 @@ class FeaturePool {
         std::memset(theta(tile, 0), 0, functions_ * waves * W * sizeof(T));
     }
     // In a shared block: the last tile of an owner that has one is dropped, and the very last one takes its place.
-    void drop(std::size_t owner) {
+    // Returns which it was: no further one of that owner is behind it, and the next search may begin there.
+    std::size_t drop(std::size_t owner, std::size_t tile = ~std::size_t(0)) {
         const std::size_t last = tiles() - 1;
-        std::size_t tile = last;
+        tile = smaller(tile, last);
         while (owner_[tile] != owner) --tile;
         owner_[tile] = owner_[last];
         if (tile != last) std::memcpy(theta(tile, 0), theta(last, 0), from_tile_to_tile_.frequencies);
         --*in_use_;
+        return tile;
     }
 
     // Moves up to an eighth of the tiles towards shares that fall by e for every `tolerance` (a part of it) that an
@@ -149,6 +152,7 @@ class FeaturePool {
         best = larger(best, least_loss);
         for (std::size_t i = 1; i <= owners; ++i)
             total += shares[i] = exponential((1.0 - loss_of(i) / best) / tolerance);
+        std::size_t at[max_kernels] = {};  // no owner gives and takes
         for (std::size_t move = 0; move <= tiles() / 8; ++move) {
             std::size_t from = 0, to = 0;
             double surplus = 1.0, deficit = 0.5;
@@ -159,7 +163,7 @@ class FeaturePool {
                 if (-over >= deficit) deficit = -over, to = i;
             }
             if (from == 0 || to == 0) return;
-            lend(from, to);
+            at[from] = lend(from, to, at[from]);
             --count(from);
             ++count(to);
         }

@@ -961,25 +961,28 @@ class PocketClassifier : public Learner<T> {
         const auto loss_of = [&](std::size_t i) { return 2.0 * experts_[i].loss + experts_[i + 1].loss; };
         // First the ring, which may have to save rows from where others grow.
         ring_.resize(pages_beside(tiles * tile_bytes() + ferns * fern_bytes()));
+        // All ferns move once, not tile by tile, and owners are searched once: the cost is linear in the block.
+        const unsigned char* before = ferns_at();
+        const bool fewer = pool_.tiles() > tiles, more = pool_.tiles() < tiles;
+        std::size_t at[max_kernels];
+        for (std::size_t i = 1; i <= owners(); ++i) at[i] = pool_.tiles();
         while (pool_.tiles() > tiles) {
             // Of the owner that predicts worst, but rather of one that has several.
             std::size_t giver = 0;
             for (std::uint64_t at_least = 2; giver == 0; --at_least)
                 for (std::size_t i = 1; i <= owners(); ++i)
                     if (experts_[i].tiles >= at_least && (giver == 0 || loss_of(i) > loss_of(giver))) giver = i;
-            const unsigned char* before = ferns_at();
-            pool_.drop(giver);
+            at[giver] = pool_.drop(giver, at[giver]);
             --experts_[giver].tiles;
-            std::memmove(ferns_at(), before, ferns_.size() * fern_bytes());
         }
+        if (fewer) std::memmove(ferns_at(), before, ferns_.size() * fern_bytes());
         ferns_.resize(ferns);
-        const bool more = pool_.tiles() < tiles;
+        if (more)
+            std::memmove(ferns_at() + (tiles - pool_.tiles()) * tile_bytes(), before, ferns_.size() * fern_bytes());
         while (pool_.tiles() < tiles) {
             std::size_t taker = 1;
             for (std::size_t i = 2; i <= owners(); ++i)
                 if (loss_of(i) < loss_of(taker)) taker = i;
-            unsigned char* before = ferns_at();
-            std::memmove(before + tile_bytes(), before, ferns_.size() * fern_bytes());
             pool_.add(common_->rng, taker);
             ++experts_[taker].tiles;
         }
