@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cyclopts import CycloptsError
 
 import pocketkernel
 from pocketkernel.__main__ import LAB
@@ -62,14 +63,30 @@ def test_code(page, tmp_path, monkeypatch):
                 assert run.returncode == 0, run.stderr
 
 
+def parsed(words):
+    """Parse a command, as the command line does."""
+    app = make_app([Branch(*branch) for branch in LAB])
+    words = ["/dev/stdin" if word == "-" else word for word in words]
+    return app.parse_args(words, exit_on_error=False, print_error=False)[0]
+
+
 @pytest.mark.parametrize("page", with_blocks("sh"), ids=name_of)
 def test_commands_exist(page):
     """Every command of pocketkernel in a page can be parsed: the verb and its options exist."""
-    app = make_app([Branch(*branch) for branch in LAB])
-    for language, text in blocks(page):
-        for words in commands(text) if language == "sh" else ():
-            words = ["/dev/stdin" if word == "-" else word for word in words]
-            app.parse_args(words, exit_on_error=False, print_error=False)
+    text = "\n".join(text for language, text in blocks(page) if language == "sh")
+    found = list(commands(text))
+    assert len(found) == len(re.findall(r"^(?:[^#\n]*\| *)?pocketkernel ", text, flags=re.MULTILINE)), (
+        "none is overlooked"
+    )
+    for words in found:
+        names = [part for part in parsed(words).__name__.split("_") if part]
+        assert set(names) <= set("-".join(words[:3]).split("-") + words[:3]), f"{words} is another verb: {names}"
+
+
+@pytest.mark.parametrize("words", [["runs", "a.csv"], ["run", "a.csv", "--labels", "y"], ["plan"], ["lab", "table"]])
+def test_commands_that_do_not_exist_are_noticed(words):
+    with pytest.raises(CycloptsError):
+        parsed(words)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -176,7 +176,9 @@ def test_odd_curves(page, what):
 
 
 def test_a_record_without_settings(page):
-    page(Record({}, odd_curve("constant")))
+    text, found = page(Record({}, odd_curve("constant")))
+    assert found.tags["figure"] >= 4 and found.tags["table"] >= 1, "what is known is shown"
+    assert "None" not in text and "nan" not in text
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
