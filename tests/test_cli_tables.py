@@ -187,3 +187,33 @@ def test_sentences_are_broken_between_words_on_a_terminal(capsys, monkeypatch):
     say(table)
     say(words, copied=True)
     assert capsys.readouterr().out == f"{table}\n{words}\n"
+
+
+# ---- rows that cannot be used ---------------------------------------------------------------------------------------
+
+
+def coloured(labels):
+    """A table with a category, whose blocks may have no label that can be learned."""
+    colours = ("red", "green", "blue")
+    rows = (f"{k % 17},{colours[k % 3]},{label}\n" for k, label in enumerate(labels))
+    return "size,colour,y\n" + "".join(rows)
+
+
+@pytest.mark.parametrize(("last", "numbers"), [("", False), ("", True), ("late", False)])
+def test_blocks_without_a_usable_row(tmp_path, capsys, last, numbers):
+    """Train and test in one file, or a file sorted by its label: what can be learned is, the rest is counted."""
+    good = [str(k % 17 * 1.5) if numbers else ("yes", "no")[k % 17 > 8] for k in range(11_000)]
+    (tmp_path / "rows.csv").write_text(coloured(good + [last] * 4000))
+    assert main(["run", "rows.csv", "--label", "y", "--block", "1000", "--no-report", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rows"], found["skipped"]) == (11_000, 4000)
+    assert main(["predict", "rows.run", "rows.csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 15_001
+    before = (tmp_path / "rows.run" / "model.safetensors").read_bytes()
+    (tmp_path / "more.csv").write_text(coloured([last] * 3000))
+    assert main(["learn", "rows.run", "more.csv"]) == 1
+    assert "more.csv, line 2, column 'y'" in capsys.readouterr().err
+    assert (tmp_path / "rows.run" / "model.safetensors").read_bytes() == before
+    (tmp_path / "more.csv").write_text(coloured([last] * 3000 + good[:100]))
+    assert main(["learn", "rows.run", "more.csv", "--no-report", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 11_100
