@@ -14,7 +14,7 @@ import pytest
 
 import cli_files
 import pocketkernel
-from pocketkernel import LKMBooks, MulticlassMOMDS, PocketClassifier
+from pocketkernel import LKMBooks, MulticlassMOMDS, PocketClassifier, load
 from pocketkernel.cli import main
 from pocketkernel.evaluate import Job, Record, progressive, run_job
 from pocketkernel.stream import OnlineStandard
@@ -236,17 +236,32 @@ def test_a_named_pipe(rows, tmp_path, capsys):
     assert found["rows"] == 1000
 
 
-def test_an_interrupt_while_a_pipe_waits(tmp_path):
+@pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_an_interrupt_while_a_pipe_waits(tmp_path, number, code):
+    """Also by `docker stop`, or a terminal that is closed: what was learned is saved."""
     command = [*COMMAND, "run", "-", "--features", "2", "--no-report"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.write(b"1 1:2\n-1 2:3\n" * 5000)
         process.stdin.flush()
         until((tmp_path / "stdin.run").exists)
         until_idle(process)  # the first block is learned, and the second one awaited
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=120) == 130
+        process.send_signal(getattr(signal, number))
+        assert process.wait(timeout=120) == code
         error = process.stderr.read().decode()
         assert error.endswith("pocketkernel: interrupted.\n") and "pocketkernel learn stdin.run -" in error
+    assert load(tmp_path / "stdin.run").model.diagnostics_["rounds"] == 10_000
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
+    command = ["nohup", *COMMAND, "run", "-", "--features", "2", "--no-report"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        process.stdin.write(b"1 1:2\n-1 2:3\n" * 5000)
+        process.stdin.flush()
+        until((tmp_path / "stdin.run").exists)
+        until_idle(process)
+        process.send_signal(signal.SIGHUP)
+        process.stdin.close()
+        assert process.wait(timeout=120) == 0
 
 
 def test_an_interrupt_before_the_columns_are_judged(tmp_path):

@@ -1,6 +1,7 @@
 """The command line: one file per verb, with a function or a cyclopts App of the same name."""
 
 import os
+import signal
 import sys
 import threading
 import tomllib
@@ -15,10 +16,11 @@ import cyclopts
 
 from pocketkernel import __doc__ as summary
 from pocketkernel.cli import certify, device, fleet, inspect, learn, plan, predict, run
-from pocketkernel.cli.errors import INTERRUPTED, WRONG_DATA, UsageError, describe, finish_output, quietly
+from pocketkernel.cli.errors import FIRST_SIGNAL, WRONG_DATA, UsageError, describe, finish_output, quietly
 from pocketkernel.cli.options import HARMLESS, INPUT
 from pocketkernel.cli.show import Output, err, prose
 from pocketkernel.evaluate.ahead import READER
+from pocketkernel.evaluate.interrupt import SIGNALS, terminate
 from pocketkernel.stream.files import STDIN
 
 VERBS: tuple[ModuleType, ...] = (run, learn, predict, inspect, certify, plan, device, fleet)
@@ -27,7 +29,8 @@ EPILOGUE = f"""Defaults for the options are read from --config FILE, or from {CO
 The file has one table per verb, such as `[run]` with `memory = "64KiB"`. A file that was not passed with --config may
 set how rows are read and learned, but no option that names an output, such as out, or discards results, such as force.
 
-Exit codes: 0 success, 1 error in a file, 2 error in the command, 130 interrupted."""
+Exit codes: 0 success, 1 error in a file, 2 error in the command, 130 interrupted by Ctrl-C (143 by SIGTERM, 129 by
+SIGHUP)."""
 
 
 class Branch(NamedTuple):
@@ -41,6 +44,9 @@ class Branch(NamedTuple):
 def main(argv: Sequence[str] | None = None, branches: Sequence[Branch] = ()) -> int:
     """Run the command line `argv`, or that of the process if it is None, and return the exit code."""
     tokens = list(sys.argv[1:] if argv is None else argv)
+    for number in SIGNALS:
+        if argv is None and signal.getsignal(number) is signal.SIG_DFL:  # not where they are to be ignored, as by nohup
+            signal.signal(number, terminate)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (for the rest of the process)
     if sys.stdout is None:
@@ -54,11 +60,12 @@ def main(argv: Sequence[str] | None = None, branches: Sequence[Branch] = ()) -> 
             app.config = (cyclopts.config.Dict(_read(path, is_given, branches), source=str(path)),)
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     finish_output(end)
-    message = "interrupted." if end.code == INTERRUPTED else describe(end.error) if end.error is not None else ""
+    interrupted = end.code >= FIRST_SIGNAL
+    message = "interrupted." if interrupted else describe(end.error) if end.error is not None else ""
     if message:
         with suppress(OSError):
             prose(err(), f"pocketkernel: {message}")
-    if argv is None and (end.code == INTERRUPTED or any(one.name == READER for one in threading.enumerate())):
+    if argv is None and (interrupted or any(one.name == READER for one in threading.enumerate())):
         _leave(end.code)
     return end.code
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +14,12 @@ import cyclopts
 from pocketkernel._files import named
 from pocketkernel._text import plain
 from pocketkernel.evaluate import RecordError, RunError
+from pocketkernel.evaluate.interrupt import Terminated
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import StreamError
 from pocketkernel.stream.labels import A_CLASS
 
-OK, WRONG_DATA, WRONG_COMMAND, INTERRUPTED = 0, 1, 2, 130
+OK, WRONG_DATA, WRONG_COMMAND, FIRST_SIGNAL = 0, 1, 2, 128
 
 _DATA = (StreamError, ModelFileError, RecordError, RunError, OSError, ModuleNotFoundError)
 _COMMAND = (cyclopts.CycloptsError, ValueError)
@@ -49,8 +51,8 @@ def quietly() -> Iterator[End]:
     end = End()
     try:
         yield end
-    except KeyboardInterrupt:
-        end.code = INTERRUPTED
+    except KeyboardInterrupt as error:
+        end.code = FIRST_SIGNAL + (error.number if isinstance(error, Terminated) else signal.SIGINT)
     except BrokenPipeError:  # the reader of our output has closed the pipe
         end.code = WRONG_DATA
     except UsageError as error:

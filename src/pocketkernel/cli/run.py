@@ -144,7 +144,7 @@ def carry_out(job: Job, folder: Path, command: str, outputs: Outputs, *, force: 
         _show(done, job.name, speed, f"{folder}: {', '.join(names)}")
     if done.interrupted:
         prose(console, _how_to_resume(job, folder, done))
-        raise KeyboardInterrupt
+        raise interrupt.error()
 
 
 _STOPPING = "Interrupted: stops within about a second and saves. Ctrl-C again: end at once, without saving."

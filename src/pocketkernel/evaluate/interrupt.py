@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish to stop soon."""
+"""Ctrl-C, and the signals with which a system ends a program, as a wish to stop soon."""
 
 import signal
 import threading
@@ -6,9 +6,24 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self
 
+SIGNALS = [signal.SIGINT, *(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))]
+
+
+class Terminated(KeyboardInterrupt):
+    """A signal other than Ctrl-C that ends the program, such as that of `docker stop` or of a closed terminal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+def terminate(number: int, _: FrameType | None) -> None:
+    """Handle a signal as Ctrl-C is handled."""
+    raise Terminated(number)
+
 
 class Interrupt:
-    """Catches the first Ctrl-C once it is armed; the second one interrupts as usual.
+    """Catches the first Ctrl-C, or signal that `terminate` handles, once it is armed; the second interrupts as usual.
 
     Parameters
     ----------
@@ -27,17 +42,24 @@ class Interrupt:
     def __init__(self, told: Callable[[], None] | None = None) -> None:
         self._pressed = threading.Event()
         self._told = told
-        self._before: Any = None
+        self._number = signal.SIGINT
+        self._before: dict[int, Any] = {}
 
     def arm(self) -> None:
-        """Catch Ctrl-C from now on; only the main thread can."""
-        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if usual and threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._press)
+        """Catch the signals from now on; only the main thread can."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in SIGNALS:
+            if signal.getsignal(number) in (signal.default_int_handler, terminate):
+                self._before[number] = signal.signal(number, self._press)
 
     def pressed(self) -> bool:
-        """Whether Ctrl-C was pressed."""
+        """Whether one of them came."""
         return self._pressed.is_set()
+
+    def error(self) -> KeyboardInterrupt:
+        """What the signal would have raised."""
+        return KeyboardInterrupt() if self._number == signal.SIGINT else Terminated(self._number)
 
     def __enter__(self) -> Self:
         return self
@@ -45,13 +67,13 @@ class Interrupt:
     def __exit__(self, *_: object) -> None:
         self._disarm()
 
-    def _press(self, _: int, __: FrameType | None) -> None:
+    def _press(self, number: int, _: FrameType | None) -> None:
+        self._number = signal.Signals(number)
         self._pressed.set()
         self._disarm()
         if self._told is not None:
             self._told()
 
     def _disarm(self) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-            self._before = None
+        while self._before:
+            signal.signal(*self._before.popitem())
