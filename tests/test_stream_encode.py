@@ -113,6 +113,19 @@ def test_the_mean_does_not_depend_on_blocks_or_on_what_is_to_come():
         np.testing.assert_allclose(whole[row], [wanted, np.isnan(known[row])], rtol=1e-12)
 
 
+@pytest.mark.parametrize("block", [7, 4096])
+def test_a_gap_that_comes_late_has_the_mean_so_far(block):
+    """No column has a gap among the rows that the columns were inferred from, so none has an indicator."""
+    values = [str(k % 10) for k in range(12_000)]
+    values[11_000] = ""
+    text = "a,b,label\n" + "".join(f"{value},1,{k % 2}\n" for k, value in enumerate(values))
+    stream = stream_of(text, missing="mean", strict=False, block=block)
+    X = gather(stream.blocks()).X
+    assert X.shape == (12_000, 2) and X[11_000].tolist() == [4.5, 1]
+    again = stream_of("a,b,label\n3,,0\n", encoding=stream.encoding.to_dict())
+    assert gather(again.blocks()).X.tolist() == [[3, 1]]
+
+
 # ---- the same for another file --------------------------------------------------------------------------------------
 
 

@@ -132,6 +132,62 @@ def test_sparse_rows_stay_sparse(size, seed):
     np.testing.assert_array_equal(found.toarray(), OnlineMaxAbs().transform_then_learn(X.toarray()))
 
 
+# ---- missing values -------------------------------------------------------------------------------------------------
+
+
+def with_gaps(seed=0):
+    """A sample with gaps: some anywhere, a column that begins late, one without a value, a row without one."""
+    X = sample(seed=seed)
+    X[np.random.default_rng(seed).random(X.shape) < 0.2] = np.nan
+    X[:50, 0] = np.nan
+    X[:, 3] = np.nan
+    X[7] = np.nan
+    return X
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_missing_value_stays_missing_and_leaves_its_column_alone(kind, size):
+    X = with_gaps()
+    scaler = kind()
+    scaled = gather(scale(blocks_of(X, block=size), scaler)).X
+    np.testing.assert_array_equal(np.isnan(scaled), np.isnan(X))
+    for k in range(X.shape[1]):
+        values = X[~np.isnan(X[:, k]), k, None]
+        alone = kind()
+        np.testing.assert_array_equal(scaled[~np.isnan(X[:, k]), k], alone.transform_then_learn(values).ravel())
+        if len(values):
+            np.testing.assert_array_equal(scaler.transform(X)[:, k], alone.transform(X[:, k, None]).ravel())
+        elif kind is not OnlineMaxAbs:
+            assert scaler.transform(np.full((1, 7), 5.0))[0, k] == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_gaps_leave_behind_can_be_read_again(kind):
+    X = with_gaps()
+    X[3, 2] = np.inf
+    scaler = kind()
+    scaler.transform_then_learn(X)
+    again = kind().set_state(scaler.get_state())
+    np.testing.assert_array_equal(again.transform(X), scaler.transform(X))
+
+
+def test_missing_values_in_sparse_rows():
+    X = sparse.random(400, 30, density=0.1, format="csr", random_state=0)
+    X.data[::11] = np.nan
+    found = gather(scale(blocks_of(X, block=7), OnlineMaxAbs())).X
+    np.testing.assert_array_equal(found.toarray(), OnlineMaxAbs().transform_then_learn(X.toarray()))
+
+
+def test_a_state_from_before_values_could_be_missing():
+    X = sample()
+    scaler = OnlineStandard()
+    scaler.transform_then_learn(X)
+    state = scaler.get_state()
+    del state["seen"]
+    np.testing.assert_array_equal(OnlineStandard().set_state(state).transform(X), scaler.transform(X))
+
+
 @pytest.mark.parametrize("kind", [OnlineStandard, OnlineMinMax])
 def test_others_refuse_sparse_rows(kind):
     with pytest.raises(ValueError, match="use OnlineMaxAbs"):

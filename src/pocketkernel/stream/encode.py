@@ -174,7 +174,7 @@ class Encoding:
             written = {place: found[good] for place, found in written.items()}
         ids = None if self.id is None or self.id not in table else [text or "" for text in table.texts[self.id]]
         if len(plain) == len(self.features) and not any(feature.flag for feature in plain):
-            X = numbers.astype(dtype)
+            X = self._filled(plain, numbers).astype(dtype)
         else:
             X = self._rows(table, plain, numbers, written, dtype)
         y = None if labels is None else self._typed(labels)

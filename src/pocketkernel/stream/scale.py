@@ -1,6 +1,7 @@
 """Online scaling. The scaled row depends on that row and on the rows before it, never on the size of the blocks.
 
-The scale of a column that has been constant so far is unknown; no rule here divides by zero.
+The scale of a column that has been constant so far is unknown; no rule here divides by zero. NaN is a missing value: it
+stays NaN, and leaves its column as it is.
 """
 
 from typing import Any, ClassVar, Self
@@ -21,6 +22,7 @@ class Scaler:
 
     kind: ClassVar[str]
     _sums: ClassVar[tuple[str, ...]]  # names of what is remembered of each column
+    _begins: ClassVar[tuple[float, ...]]  # what that is before its first value
 
     def __init__(self) -> None:
         self.count = 0
@@ -86,7 +88,7 @@ class Scaler:
             )
         width = X.shape[1]
         if not self.columns:
-            self.columns = {name: np.zeros(width) for name in self._sums}
+            self.columns = {name: np.full(width, first) for name, first in zip(self._sums, self._begins, strict=True)}
         if width != self.width:
             raise ValueError(f"the rows have {width} columns, but those before had {self.width}.")
 
@@ -97,7 +99,7 @@ class Scaler:
 class OnlineStandard(Scaler):
     """Subtract the mean of the rows before and divide by their standard deviation, column by column.
 
-    The first row becomes 0. Where all rows before were equal, a larger value becomes 1 and a smaller one -1.
+    The first value becomes 0. Where all values before were equal, a larger one becomes 1 and a smaller one -1.
 
     Parameters
     ----------
@@ -115,7 +117,9 @@ class OnlineStandard(Scaler):
     """
 
     kind = "standard"
-    _sums = ("first", "sum", "squares")  # first row; sum of differences from it; sum of squares around the mean
+    # First value; sum of differences from it; sum of squares around the mean; number of values.
+    _sums = ("first", "sum", "squares", "seen")
+    _begins = (0.0, 0.0, 0.0, 0.0)
 
     def __init__(self, clip: float = 10.0) -> None:
         super().__init__()
@@ -128,28 +132,33 @@ class OnlineStandard(Scaler):
             return X
         before = self.columns
         x = _bounded(X)
-        if self.count == 0:
-            before["first"] = x[0].copy()
-        x -= before["first"]
         if not learn:
-            return self._scaled(x, before["sum"] / self.count, before["squares"] / self.count, X.dtype)
+            x -= before["first"]
+            scaled = self._scaled(x, before["sum"], before["squares"], before["seen"])
+            return np.where((before["seen"] == 0) & ~np.isnan(x), 0.0, scaled).astype(X.dtype, copy=False)
+        absent = np.isnan(x)
+        begins = (before["seen"] == 0) & ~absent.all(axis=0)
+        first = np.where(begins, x[absent.argmin(axis=0), np.arange(x.shape[1])], before["first"])
+        x -= first
+        known = np.where(absent, 0.0, x)
         # Sums continue from the carried ones term by term, so the block size changes no bit. The squares are Welford's:
         # each term is the product of the distances from the mean before and after, which is never negative.
-        sums = np.cumsum(np.concatenate([before["sum"][None], x]), axis=0)
-        counts = self.count + np.arange(len(x) + 1, dtype=np.float64)[:, None]
-        means = sums / np.maximum(counts, 1)
-        terms = np.maximum((x - means[:-1]) * (x - means[1:]), 0)
+        sums = np.cumsum(np.concatenate([before["sum"][None], known]), axis=0)
+        seen = np.cumsum(np.concatenate([before["seen"][None], ~absent]), axis=0)
+        means = sums / np.maximum(seen, 1)
+        terms = np.where(absent, 0.0, np.maximum((known - means[:-1]) * (known - means[1:]), 0))
         squares = np.cumsum(np.concatenate([before["squares"][None], terms]), axis=0)
-        scaled = self._scaled(x, means[:-1], squares[:-1] / np.maximum(counts[:-1], 1), X.dtype)
-        self.columns = {"first": before["first"], "sum": sums[-1].copy(), "squares": squares[-1].copy()}
+        scaled = self._scaled(x, sums[:-1], squares[:-1], seen[:-1])
+        self.columns = {"first": first, "sum": sums[-1].copy(), "squares": squares[-1].copy(), "seen": seen[-1].copy()}
         self.count += len(x)
-        return scaled
+        return scaled.astype(X.dtype, copy=False)
 
-    def _scaled(self, x: Doubles, mean: Doubles, variance: Doubles, dtype: Any) -> Array:
-        centred = x - mean
-        constant = variance == 0  # exactly, as the first row has been subtracted
+    def _scaled(self, x: Doubles, sums: Doubles, squares: Doubles, seen: Doubles) -> Doubles:
+        values = np.maximum(seen, 1)
+        centred, variance = x - sums / values, squares / values
+        constant = variance == 0  # exactly, as the first value has been subtracted
         scaled = np.where(constant, np.sign(centred), centred / np.sqrt(np.where(constant, 1.0, variance)))
-        return np.clip(scaled, -self.clip, self.clip).astype(dtype, copy=False)
+        return np.clip(scaled, -self.clip, self.clip)
 
     def get_state(self) -> State:
         """All that has been learned, as arrays."""
@@ -157,6 +166,8 @@ class OnlineStandard(Scaler):
 
     def set_state(self, state: State) -> Self:
         """Go on from what `get_state` gave; ModelFileError for what it cannot have given."""
+        if "seen" not in state and "first" in state and "count" in state:  # a file from before values could be missing
+            state = {**state, "seen": np.full(state["first"].shape, state["count"], np.float64)}
         super().set_state(state)
         self.clip = float(state["clip"])
         return self
@@ -168,6 +179,7 @@ class OnlineStandard(Scaler):
             "first": (abs(state["first"]) <= LARGEST).all(),
             "sum": (abs(state["sum"]) <= most).all(),
             "squares": ((state["squares"] >= 0) & (state["squares"] <= 2 * LARGEST * most)).all(),
+            "seen": ((state["seen"] >= 0) & (state["seen"] <= state["count"]) & (state["seen"] % 1 == 0)).all(),
         }
         return {name for name, one in good.items() if not one}
 
@@ -175,7 +187,7 @@ class OnlineStandard(Scaler):
 class OnlineMinMax(Scaler):
     """Map the range of the rows before to [0, 1], column by column; values outside become 0 or 1.
 
-    The first row becomes 0. Where all rows before were equal, a larger value becomes 1, any other 0.
+    The first value becomes 0. Where all values before were equal, a larger one becomes 1, any other 0.
 
     Examples
     --------
@@ -185,27 +197,28 @@ class OnlineMinMax(Scaler):
 
     kind = "minmax"
     _sums = ("low", "high")
+    _begins = (LARGEST, -LARGEST)  # no value is in this range
 
     def _impossible(self, state: State) -> set[str]:
         low, high = state["low"], state["high"]
-        return set() if ((low >= -LARGEST) & (low <= high) & (high <= LARGEST)).all() else {"low"}
+        good = (abs(low) <= LARGEST) & (abs(high) <= LARGEST) & ((low <= high) | ((low == LARGEST) & (high == -LARGEST)))
+        return set() if good.all() else {"low"}
 
     def _scale(self, X: Rows, *, learn: bool) -> Rows:
         if len(X) == 0:
             return X
         x = _bounded(X)
-        if self.count == 0:
-            self.columns = {"low": x[0].copy(), "high": x[0].copy()}
         low, high = self.columns["low"], self.columns["high"]
         if learn:
-            lows = np.minimum.accumulate(np.concatenate([low[None], x]))
-            highs = np.maximum.accumulate(np.concatenate([high[None], x]))
+            lows = np.fmin.accumulate(np.concatenate([low[None], x]))
+            highs = np.fmax.accumulate(np.concatenate([high[None], x]))
             self.columns = {"low": lows[-1].copy(), "high": highs[-1].copy()}
             self.count += len(x)
             low, high = lows[:-1], highs[:-1]
         width = high - low
         scaled = np.where(width == 0, x > high, (x - low) / np.where(width == 0, 1.0, width))
-        return np.clip(scaled, 0.0, 1.0).astype(X.dtype, copy=False)
+        scaled = np.where(width < 0, 0.0, np.clip(scaled, 0.0, 1.0))
+        return np.where(np.isnan(x), np.nan, scaled).astype(X.dtype, copy=False)
 
 
 class OnlineMaxAbs(Scaler):
@@ -221,13 +234,15 @@ class OnlineMaxAbs(Scaler):
 
     kind = "maxabs"
     _sums = ("largest",)
+    _begins = (0.0,)
 
     def _impossible(self, state: State) -> set[str]:
-        return set() if (state["largest"] >= 0).all() else {"largest"}
+        largest = state["largest"]
+        return set() if ((largest >= 0) & (largest <= LARGEST)).all() else {"largest"}
 
     def _scale(self, X: Rows, *, learn: bool) -> Rows:
-        values = X.data if is_sparse(X) else X
-        sizes = np.abs(values.astype(np.float64, copy=False))
+        values = _bounded(X.data if is_sparse(X) else X)
+        sizes = np.nan_to_num(np.abs(values))
         before = self.columns["largest"]
         if is_sparse(X):
             bounds = _running_largest(sizes, X.indices, before) if learn else before[X.indices]
