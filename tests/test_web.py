@@ -265,7 +265,7 @@ def test_labels_that_arrive_later_and_weights_of_classes(dist, tmp_path):
 
 @needs_node
 def test_files_are_accepted_as_in_python(dist):
-    """Thousands of mutated ones: no trap, and both accept the same, with the same bits after three more rows."""
+    """Thousands of mutated ones: no trap, and both accept the same, with the same scores after three more rows."""
     fuzz_web = pytest.importorskip("fuzz_web")
     counts, differences = fuzz_web.compared(dist, 0.1)
     assert not differences, differences[:5]

@@ -232,8 +232,9 @@ function checkParameters(parameters) {
     }
 }
 function isClassWeight(value) {
-    if (!Array.isArray(value)) return value === null || value === "balanced";
     const isWeight = (weight) => ["number", "bigint"].includes(typeof weight) && weight >= 0 && weight <= 1e9;
+    if (isObject(value)) return Object.values(value).every(isWeight);
+    if (!Array.isArray(value)) return value === null || value === "balanced";
     return value.every((pair) => Array.isArray(pair) && pair.length === 2 && isPlain(pair[0]) && isWeight(pair[1]));
 }
 
