@@ -137,8 +137,8 @@ for (const length of JSON.parse(readFileSync(`${folder}/lengths`))) {
         } catch (error) {
             if (!error.message.includes("class_weight")) throw error;
         }
-        const { length } = model.save();
-        told.push(["accepted", length - bytes.length, createHash("sha256").update(model.scoreMany(rows)).digest("hex")]);
+        const longer = model.save().length - bytes.length, scores = model.scoreMany(rows);
+        told.push(["accepted", longer, createHash("sha256").update(scores).digest("hex")]);
     } catch (error) {
         const clear = (error instanceof TypeError || error instanceof RangeError) && error.message.endsWith(".");
         told.push([clear ? "refused" : "failed", String(error)]);

@@ -392,7 +392,7 @@ def compiled(folder, source, define=""):
     """A C program with the project's model, for this computer: how it ends, and what it prints."""
     (folder / "use.c").write_text(source)
     command = f"make -s lib TARGET=host OPTIMISE=-O1 DEFINE='{define}' && "
-    command += f"cc -std=c99 -I. use.c build/host/libpk_model.a -lm -o use && ./use"
+    command += "cc -std=c99 -I. use.c build/host/libpk_model.a -lm -o use && ./use"
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, (done.returncode, done.stderr)
     return done.stdout
@@ -463,8 +463,8 @@ def test_calls_in_the_wrong_order(tmp_path, name):
 
 def with_scaler(monkeypatch, model, scaler):
     """A pipeline of both for `export` and `from_bytes`, as if from the folder of a run."""
+    known = sys.modules["pocketkernel.device.model"].Exported(model, scaler)
     for module in ("export", "state"):
-        known = sys.modules["pocketkernel.device.model"].Exported(model, scaler)
         monkeypatch.setattr(sys.modules[f"pocketkernel.device.{module}"], "exported", lambda _: known)
 
 

@@ -480,6 +480,91 @@ def test_playground_with_files_from_the_disk(dist, browser, tmp_path):
     assert browser.console == []
 
 
+NOTE = "document.getElementById('note').textContent"
+# What the page shows of a stream: texts, experts, and whether anything is drawn on the chart and the surface.
+SHOWN = """(() => {
+    const text = (id) => document.getElementById(id).textContent;
+    const pixels = (id) => {
+        const canvas = document.getElementById(id), { width, height } = canvas;
+        const pen = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d");
+        pen.drawImage(canvas, 0, 0);
+        return new Set(new Uint32Array(pen.getImageData(0, 0, width, height).data.buffer)).size;
+    };
+    return [text("total"), text("linear-recent"), text("bytes"), document.getElementById("weights").children.length,
+        [...document.querySelectorAll("#sizes .bar > :last-child")].map((one) => one.textContent).join(""),
+        pixels("mistakes"), pixels("surface")];
+})()"""
+NOTHING = ["", "", "", 0, "", 1, 1]
+
+
+def table(rows, header="a,b,label"):
+    return "\n".join([header, *rows] if header else rows) + "\n"
+
+
+@needs_browser
+def test_playground_with_strange_tables(dist, browser):
+    """Rows and columns that cannot be used are left out and counted; the rest is learned."""
+    open_playground(browser, dist)
+    choose(browser, "speed", 6, "input")
+    signs = "\ufffd\U0001f600z"  # of which JavaScript has another order
+    plain = [f"{n % 7},{n % 5},{'xy'[n % 2]}" for n in range(60)]
+    tables = {
+        "60 rows, 2 columns, 2 classes. 1 row could not be used.": table([*plain, "Infinity,1,x"]),
+        "60 rows, 2 columns, 2 classes. 2 rows": table(["1,-Infinity,y", "1e300,1,x", *plain]),
+        "59 rows, 2 columns, 2 classes. 3 rows": table([*plain[1:], "1,2", "1,2,3,x", "1,2,"]),
+        "60 rows, 1 column, 2 classes. 1 column could not be used.": table([f"{n % 7},,{'xy'[n % 2]}" for n in range(60)]),
+        "60 rows, 1 column, 2 classes. 1 column could": table([f",{n % 7},{'xy'[n % 2]}" for n in range(60)]),
+        "62 rows, 2 columns, 2 classes.": table([*plain, "1e36,-1e36,x", "-1e36,1e36,y"]),
+        "60 rows, 2 columns, 3 classes.": table([f"{n},1e20,{signs[n % 3]}" for n in range(60)]),
+        "4 rows, 130,000 columns, 2 classes.": table(["1.5," * 130_000 + str(n % 2) for n in range(4)], None),
+    }  # fmt: skip
+    for said, text in tables.items():
+        browser.evaluate(f"playground.useTable({json.dumps(text)})")
+        until(browser, f"playground.state.ended && {ROWS} == {said.split()[0]}")
+        assert value(browser, NOTE).startswith(said), said
+    assert browser.console == []
+
+
+@needs_browser
+def test_playground_says_what_went_wrong(dist, browser, tmp_path):
+    """Under an error there is nothing of the last stream, which waits; the page goes on when it is asked to."""
+    open_playground(browser, dist)
+    choose(browser, "speed", 6, "input")
+    until(browser, f"{ROWS} > 300")
+    bad = {
+        "no rows": "", "no columns of numbers": table(["Infinity", "x"], "a"),
+        "no rows that can be learned": table(["Infinity,1,x", "1e300,1,y"]),
+        "61 different labels": table([f"{n},1,{n}" for n in range(61)]),
+        "features=1100000 is not a number of columns": table(["1," * 1_100_000 + str(n) for n in (0, 1)], None),
+    }  # fmt: skip
+    for said, text in bad.items():
+        until(browser, f"!playground.state.failed && {SHOWN}[3] > 0")
+        assert all(value(browser, SHOWN)[:3])
+        (tmp_path / "bad.csv").write_text(text)
+        rows = value(browser, ROWS)
+        give(browser, "csv", tmp_path / "bad.csv")
+        until(browser, f"{NOTE}.includes('{said}')")
+        assert value(browser, SHOWN) == NOTHING
+        assert value(browser, ROWS) >= rows and not value(browser, "playground.state.playing")
+        click(browser, "play")  # the last stream goes on where it stopped
+        rows = value(browser, ROWS)
+        until(browser, f"{ROWS} > {rows} + 100")
+        assert value(browser, NOTE) == ""
+    # A file that is no model, and an error while it learns.
+    (tmp_path / "bad.pk").write_bytes(b"x" * 100)
+    give(browser, "load", tmp_path / "bad.pk")
+    until(browser, f"{NOTE}.includes('not a model file')")
+    assert value(browser, SHOWN) == NOTHING
+    click(browser, "restart")
+    until(browser, f"{ROWS} > 100")
+    browser.evaluate("playground.state.source.next = () => ({ row: [1, Infinity], label: 0 }), 0")
+    until(browser, f"{NOTE}.includes('X contains NaN or infinity')")
+    assert value(browser, SHOWN) == NOTHING
+    choose(browser, "stream", "rings")
+    until(browser, f"{ROWS} > 500 && {SHOWN}[5] > 1 && {SHOWN}[6] > 1")
+    assert value(browser, NOTE) == "" and browser.console == []
+
+
 @needs_browser
 @pytest.mark.parametrize("dark", [False, True])
 def test_playground_on_a_phone(dist, browser, dark):

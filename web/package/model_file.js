@@ -12,7 +12,7 @@ export const STORAGES = ["full", "float16", "bfloat16"];
 export const PARAMETERS = {
     step: 1, norm_bound: 1, reservoir: 10n, horizon: 1e9, nu: 0.5, rate: 0.1, regularization: 0, quantile: 0,
 };
-const MOST_CLASSES = 10000;
+export const MOST_CLASSES = 10000;
 const MOST_KERNELS = 32;
 
 const BEGIN = '{"__metadata__":{"format":"pocketkernel"';
@@ -298,11 +298,11 @@ function isRounded(x, bytes) {
     return Math.abs(x) <= 65504 && Number.isInteger(x / 2 ** (exponent - 10));
 }
 
-// Strings by their code points, as in Python.
 function areAscending(values) {
     return values.every((value, n) => n === 0 || isBefore(values[n - 1], value));
 }
-function isBefore(a, b) {
+/** Whether a label is less than another; strings by their code points, as in Python. */
+export function isBefore(a, b) {
     if (typeof a !== "string") return a < b;
     const one = [...a], other = [...b], n = one.findIndex((c, k) => c !== other[k]);
     if (n < 0) return one.length < other.length;

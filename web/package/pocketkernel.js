@@ -3,7 +3,7 @@
 // The computation is the C++ core as WebAssembly, with the same bits as in Python: model files go back and forth.
 // Every model is an instance of the module with memory of its own; it is freed with the object.
 
-import { KERNELS, LOSSES, PARAMETERS, REMOVALS, STORAGES, areNames, completed, decode, describeLabels, encode, labelsOf } from "./model_file.js";
+import { KERNELS, LOSSES, MOST_CLASSES, PARAMETERS, REMOVALS, STORAGES, areNames, completed, decode, describeLabels, encode, labelsOf } from "./model_file.js";
 
 const FAMILIES = Object.keys(KERNELS);
 const WIDTHS = [4, 2, 1, 0.5, 0.25, 0.125];
@@ -18,7 +18,6 @@ const WIDE = 64;
 // Functions of single columns take part if the frequencies have at least so many times their bytes.
 const LEAST_ADDITIVE = 16;
 const MOST_COLUMNS = 1e6;
-const MOST_CLASSES = 1e4;
 const PAGE = 65536;
 const ALIGNMENT = 64;
 const BLOCK = 4096; // rows that are handed over at once
