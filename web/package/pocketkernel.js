@@ -106,7 +106,7 @@ class Core {
         const { features, classes } = this.recipe;
         const size = this.bytes();
         this.state = this.exports.state_bytes_needed() >>> 0;
-        this.rows = Math.max(1, Math.min(BLOCK, Math.floor((1 << 20) / (8 * features))));
+        this.rows = Math.max(1, Math.min(BLOCK, Math.floor((1 << 20) / (8 * Math.max(features, classes)))));
         let at = this.exports.__heap_base.value;
         const place = (bytes) => {
             at = Math.ceil(at / ALIGNMENT) * ALIGNMENT;
@@ -177,7 +177,8 @@ function choose(features, classes, memory, seed, lag) {
     const all = choices(features, classes, lag);
     const [, kernels] = all.find(([budget, some]) => fits(some, budget)) ?? all.at(-1);
     if (kernels.length === 1) {
-        if (!fits(kernels, 0)) throw new RangeError(`memory=${memory} bytes is too small: use at least ${core.bytes() + LARGER_IN_PYTHON}.`);
+        const enough = fits(kernels, 0), least = core.bytes() + LARGER_IN_PYTHON;
+        if (!enough) throw new RangeError(`memory=${memory} bytes is too small: use at least ${Number.isFinite(least) ? least : "4GiB, in Python"}.`);
         return core.recipe;
     }
     let low = 0, high = 1;
