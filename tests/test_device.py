@@ -15,7 +15,8 @@ import pocketkernel as pk
 from pocketkernel import device
 from pocketkernel.__main__ import main
 from pocketkernel.evaluate.pipeline import load_with_pipeline
-from pocketkernel.learners import contents_of
+from pocketkernel.learners import contents_of, raw_scores
+from pocketkernel.stream import scale as stream_scale
 
 CHIP = all(shutil.which(tool) for tool in ("make", "arm-none-eabi-g++", "qemu-system-arm"))
 needs_chip = pytest.mark.skipif(not CHIP, reason="needs make, arm-none-eabi-g++ and qemu-system-arm")
@@ -385,6 +386,166 @@ def test_impossible_contents_with_a_good_checksum(tmp_path, validation):
     command += f"cc -I. -DEXPECTED={validation} use.c build/host/libpk_model.a -lm -o use && ./use"
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True)
     assert done.returncode == 0, done.stderr
+
+
+def compiled(folder, source, define=""):
+    """A C program with the project's model, for this computer: how it ends, and what it prints."""
+    (folder / "use.c").write_text(source)
+    command = f"make -s lib TARGET=host OPTIMISE=-O1 DEFINE='{define}' && "
+    command += "cc -std=c99 -I. use.c build/host/libpk_model.a -lm -o use && ./use"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return done.stdout
+
+
+@needs_make
+@pytest.mark.parametrize("name", ["PocketClassifier", "PocketRegressor", "three targets", "MOMDS", "MulticlassMOMDS"])
+def test_validation_takes_every_model(tmp_path, name):
+    if name == "three targets":
+        X, z = stream(300)
+        model = pk.PocketRegressor(memory="16KiB", random_state=0).fit(X, np.column_stack([z, -z, X[:, 0]]))
+    else:
+        model, _, _ = trained(name)
+    folder = device.export(model, tmp_path / "project", "host", measure=False)
+    source = """#include <stdio.h>
+        #include "pk_model.h"
+        int main(void) { printf("%d", pk_start()); return 0; }"""
+    assert compiled(folder, source, "-DPOCKETKERNEL_VALIDATION=1") == "0"
+
+
+CALLS = """#include <stdio.h>
+#include <string.h>
+#include "pk_model.h"
+static pk_value row[PK_FEATURES];
+static double out[PK_OUTPUTS];
+static unsigned char state[PK_STATE_BYTES], before[PK_STATE_BYTES], after[PK_STATE_BYTES];
+#if PK_REGRESSION
+static const double lesson[PK_OUTPUTS];
+static const double* const wrong = 0;
+#else
+static const int lesson = 0, wrong = PK_CLASSES;
+#endif
+static int refused(const pk_value* x) {
+    return pk_learn(x, lesson, out) < 0 && pk_learn(x, lesson, 0) < 0 && pk_score(x, out) < 0 && pk_score(x, 0) < 0;
+}
+static int without_model(void) {
+    return refused(row) && refused(0) && pk_save(state, sizeof state) == 0 && pk_load(state, sizeof state) < 0;
+}
+"""
+
+
+@needs_make
+@pytest.mark.parametrize("name", ["PocketClassifier", "PocketRegressor", "MOMDS"])
+def test_calls_in_the_wrong_order(tmp_path, name):
+    """Before pk_start and after one that failed, and with null pointers: an error, and nothing else."""
+    model, _, _ = trained(name)
+    folder = device.export(model, tmp_path / "project", "host", measure=False)
+    source = """
+        int main(void) {
+            if (!without_model()) return 1;
+            if (pk_start() || pk_save(before, sizeof before) != sizeof before) return 2;
+            if (!refused(0) || pk_learn(row, wrong, out) >= 0) return 3;
+            if (pk_save(0, sizeof state) || pk_load(0, sizeof state) >= 0 || pk_load(0, 0) >= 0) return 4;
+            if (pk_save(after, sizeof after) != sizeof after || memcmp(before, after, sizeof after)) return 5;
+            if (pk_score(row, 0) < 0 || pk_learn(row, lesson, 0) < 0) return 6;
+            if (pk_start() || pk_save(after, sizeof after) != sizeof after) return 7;
+            return memcmp(before, after, sizeof after) != 0;
+        }"""
+    compiled(folder, CALLS + source)
+    state = folder / "pk_state.hpp"
+    text = state.read_text()
+    first = re.search(r"pk_first_state\[PK_STATE_BYTES\] = {\n(.*?)\n};", text, re.DOTALL)[1]
+    numbers = [int(number) for number in re.findall(r"\d+", first)]
+    numbers[100] ^= 1  # as a bit of flash that has flipped
+    state.write_text(text.replace(first, ", ".join(map(str, numbers))))
+    compiled(folder, CALLS + "int main(void) { return pk_start() >= 0 || !without_model() || pk_start() >= 0; }")
+
+
+def with_scaler(monkeypatch, model, scaler):
+    """A pipeline of both for `export` and `from_bytes`, as if from the folder of a run."""
+    known = sys.modules["pocketkernel.device.model"].Exported(model, scaler)
+    for module in ("export", "state"):
+        monkeypatch.setattr(sys.modules[f"pocketkernel.device.{module}"], "exported", lambda _: known)
+
+
+@needs_make
+@pytest.mark.parametrize("scale", [None, *stream_scale.SCALERS])
+def test_every_flipped_byte_is_noticed(tmp_path, monkeypatch, scale):
+    """By the device and by Python; and so is a state cut short, and half of another one."""
+    X, y = binary(*stream(200))
+    model, scaler = pk.MOMDS(memory="4KiB", random_state=0).partial_fit(X, y), None
+    if scale is not None:
+        scaler = stream_scale.SCALERS[scale]()
+        scaler.transform_then_learn(X)
+    with_scaler(monkeypatch, model, scaler)
+    folder = device.export(model, tmp_path / "project", "host", measure=False)
+    source = """
+        int main(void) {
+            int unnoticed = 0, n, bit;
+            if (pk_start() || pk_save(before, sizeof before) != sizeof before) return 1;
+            for (n = 0; n < PK_STATE_BYTES; ++n)
+                for (bit = 1; bit < 256; bit *= 2) {
+                    memcpy(state, before, sizeof state);
+                    state[n] ^= (unsigned char)bit;
+                    unnoticed += pk_load(state, sizeof state) >= 0;
+                }
+            for (n = 0; n < PK_STATE_BYTES; ++n) unnoticed += pk_load(before, (size_t)n) >= 0;
+            row[0] = 1, pk_learn(row, 1, 0);
+            pk_save(state, sizeof state);
+            for (n = 32; n < PK_STATE_BYTES; ++n) {  /* as of two writes, one of which was interrupted */
+                memcpy(after, before, sizeof after), memcpy(after, state, (size_t)n);
+                if (memcmp(after, before, sizeof after) && memcmp(after, state, sizeof after))
+                    unnoticed += pk_load(after, sizeof after) >= 0;
+            }
+            pk_save(after, sizeof after);
+            if (memcmp(after, state, sizeof after)) return 2;
+            printf("%d", unnoticed);
+            return pk_load(before, sizeof before) != 0;
+        }"""
+    assert compiled(folder, CALLS + source) == "0"
+    state = sys.modules["pocketkernel.device.model"].Exported(model, scaler).state
+    for place in range(0, len(state), 7) if scaler is None else range(len(contents_of(model).state), len(state)):
+        with pytest.raises(pk.ModelFileError):
+            device.from_bytes(model, state[:place] + bytes([state[place] ^ 16]) + state[place + 1 :])
+    assert device.from_bytes(model, state).to_bytes() == model.to_bytes()
+
+
+@needs_make
+@pytest.mark.parametrize("scale", stream_scale.SCALERS)
+def test_missing_values_and_the_scaler(tmp_path, monkeypatch, scale):
+    """NaN stays out of the scaler's figures, and a column may begin on the device: as in Python."""
+    rng = np.random.default_rng(3)
+    X, y = binary(*stream(300))
+    X[:, 1] = X[:, 1] * 1000 + 3000
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[:180, 3] = np.nan
+    X[:, 4] = np.nan
+    X[7] = np.nan
+    model, scaler = pk.PocketClassifier(memory="4KiB", random_state=0), stream_scale.SCALERS[scale]()
+    model.partial_fit(scaler.transform_then_learn(X[:150]), y[:150], classes=["no", "yes"])
+    with_scaler(monkeypatch, model, scaler)
+    folder = device.export(model, tmp_path / "project", "host", measure=False)
+    source = """#include <math.h>
+        int main(void) {
+            int k;
+            if (pk_start()) return 1;
+            for (k = 0; k < PK_FEATURES; ++k) row[k] = k < 3 ? NAN : 5;
+            if (pk_score(row, out) < 0) return 2;
+            printf("%a %a", out[0], out[1]);
+            return 0;
+        }"""
+    read = np.array([[np.nan] * 3 + [5, 5]], dtype=np.float32)
+    scores = [float.fromhex(number) for number in compiled(folder, CALLS + source).split()]
+    assert scores == raw_scores(model, scaler.transform(read)).ravel().tolist()
+    (folder / "rows.bin").write_bytes(lessons(model, X[150:], y[150:], False))
+    run(folder, "host")
+    state = (folder / "state.bin").read_bytes()
+    learner, back = device.from_bytes(model, state), device.scaler_from_bytes(model, state).get_state()
+    model.partial_fit(scaler.transform_then_learn(X[150:]), y[150:])
+    assert learner.to_bytes() == model.to_bytes()
+    theirs = scaler.get_state()
+    assert back.keys() == theirs.keys() and all(np.array_equal(back[name], theirs[name]) for name in back)
+    assert np.isfinite(np.concatenate([np.ravel(value) for value in back.values()])).all()
 
 
 @needs_chip

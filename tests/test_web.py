@@ -37,8 +37,8 @@ def dist(tmp_path_factory):
     return folder / "web" / "dist"
 
 
-def node(dist, script, *arguments):
-    """What a script prints, as JSON; `m` is the package."""
+def node(dist, script, *arguments, level="pocketkernel"):
+    """What a script prints, as JSON; `m` is the package, with the module of this level."""
     text = f"""
         import {{ readFileSync, writeFileSync }} from "node:fs";
         import * as m from "{(dist / "pocketkernel" / "pocketkernel.js").as_uri()}";
@@ -46,8 +46,8 @@ def node(dist, script, *arguments):
         await m.init(readFileSync(level));
         {script}
     """
-    level = dist / "pocketkernel" / "pocketkernel.wasm"
-    command = ["node", "--input-type=module", "-e", text, str(level), *map(str, arguments)]
+    module = dist / "pocketkernel" / f"{level}.wasm"
+    command = ["node", "--input-type=module", "-e", text, str(module), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -69,7 +69,6 @@ def test_a_model_of_python_goes_on_in_javascript_and_back(dist, tmp_path, level,
         json.dumps({"rows": X[300:450].ravel().tolist(), "labels": y[300:450].tolist()})
     )
     script = """
-        await m.init(readFileSync(given[3]));
         const model = m.PocketClassifier.load(readFileSync(given[0]));
         const { rows, labels } = JSON.parse(readFileSync(given[1]));
         const first = [...model.score(rows.slice(0, 3))];
@@ -77,8 +76,7 @@ def test_a_model_of_python_goes_on_in_javascript_and_back(dist, tmp_path, level,
         writeFileSync(given[2], model.save());
         console.log(JSON.stringify({ first, guesses, report: model.report(), nbytes: model.nbytes }));
     """
-    paths = (tmp_path / "a.pk", tmp_path / "rows.json", tmp_path / "b.pk", dist / "pocketkernel" / f"{level}.wasm")
-    seen = node(dist, script, *paths)
+    seen = node(dist, script, tmp_path / "a.pk", tmp_path / "rows.json", tmp_path / "b.pk", level=level)
     assert seen["first"] == raw_scores(model, X[300:301]).ravel().tolist()
     assert seen["nbytes"] <= model.nbytes
     model.partial_fit(X[300:450], y[300:450])
@@ -134,7 +132,7 @@ def test_bad_files_and_arguments(dist, tmp_path):
     names = ("momds.pk", "double.pk", "damaged.pk", "short.pk")
     words = (
         "MOMDS", "double precision", "checksum", "truncated", "too small", "X contains NaN or infinity",
-        "y has a label", "2 values", "features=0", "ascending", "memory=many",
+        "labels[0]=2 is not a class", "2 values", "features=0", "ascending", 'memory="many"',
     )  # fmt: skip
     messages = node(dist, script, *(tmp_path / name for name in names))
     assert len(messages) == len(words)
@@ -142,11 +140,143 @@ def test_bad_files_and_arguments(dist, tmp_path):
         assert word in message
 
 
+# Calls of a model with two columns and two classes, and the error of each.
+REFUSED = {
+    **{f"x.learn([1, 2], {one})": f"RangeError: labels[0]={one} is not a class" for one in ("NaN", "-1", "2", "1.9")},
+    "x.learn([1, 2], 2 ** 32)": "RangeError: labels[0]=4294967296 is not a class",
+    "x.learn([1, 2])": "TypeError: labels[0]=undefined is not a number",
+    "x.learn([1, 2], null)": "TypeError: labels[0]=null is not a number",
+    "x.learn([1, 2], true)": "TypeError: labels[0]=true is not a number",
+    'x.learn([1, 2], "a")': 'TypeError: labels[0]="a" is not a number',
+    "x.learn([1, 2], 1n)": "TypeError: labels[0]=1n is not a number",
+    'x.learn("ab", 0)': "TypeError: rows is not an array of numbers",
+    "x.learn([1, Infinity], 0)": "RangeError: X contains NaN or infinity",
+    "x.learn([1, 1e300], 0)": "RangeError: X has a value whose square would overflow",
+    "x.learnMany([1, 2])": "TypeError: labels is not an array of numbers",
+    "x.learnMany([1, 2, 3, 4, 5, -Infinity], [0, 1, 0])": "RangeError: X contains NaN or infinity",
+    "x.learnMany([1, 2, 3, 4, 5, 6], [0, 1, 2])": "RangeError: labels[2]=2 is not a class",
+    "x.learnMany([1, 2, 3, 4, 5], [0, 1, 0])": "RangeError: 3 rows of 2 columns have 6 values, but 5",
+    "x.learnMany(late, new Int32Array(9000))": "RangeError: X contains NaN or infinity",
+    "x.scoreMany([1, 2, 3])": "RangeError: 2 rows of 2 columns have 4 values, but 3 were given",
+    "x.scoreMany([1, 2], 1.5)": "RangeError: count=1.5 is not a number of rows",
+    "x.scoreMany([1, 2], -1)": "RangeError: count=-1 is not a number of rows",
+    "x.scoreMany([1, 2], '1')": 'RangeError: count="1" is not a number of rows',
+    "x.score([1])": "RangeError: 1 rows of 2 columns have 2 values, but 1",
+    "x.score([, 1])": "TypeError: rows[0]=undefined is not a number",
+    "x.score([null, 1])": "TypeError: rows[0]=null is not a number",
+    "x.score(['1', '2'])": 'TypeError: rows[0]="1" is not a number',
+    "x.score([{}, 1])": "TypeError: rows[0]=(object) is not a number",
+    "x.score(new BigInt64Array(2))": "TypeError: rows[0]=0n is not a number",
+    "x.score(new DataView(new ArrayBuffer(2)))": "TypeError: rows is not an array of numbers",
+    "x.score({ length: 2 })": "TypeError: rows is not an array of numbers",
+    "x.score(gone)": "RangeError: 1 rows of 2 columns have 2 values, but 0",
+    "x.predict()": "TypeError: rows is not an array of numbers",
+    "x.featureNames = ['a'], x.save()": "TypeError: featureNames are not the names of 2 columns",
+    "m.PocketClassifier.load('model.pk')": "TypeError: a model is read from its bytes",
+    "m.PocketClassifier.load(gone)": "TypeError: a model is read from its bytes",
+    "m.PocketClassifier.load(new Uint8Array(7))": "TypeError: this is not a model file of pocketkernel",
+    "m.parseBytes([4096])": "RangeError: memory=(object) is not a number of bytes",
+    **{f"new m.PocketClassifier({{ features: 2, {option} }})": error for option, error in {
+        "classes: 1": "RangeError: classes=1 is not a number of classes",
+        "classes: 1e9": "RangeError: classes=1000000000 is not a number of classes",
+        "classes: 2.5": "RangeError: classes=2.5 is not a number of classes",
+        "classes: '3'": 'RangeError: classes="3" is not a number of classes',
+        "classes: ['a']": "RangeError: classes has 1 labels",
+        "classes: [0.5, 1.5]": "TypeError: classes must be all whole numbers or all strings",
+        "classes: [1, 'a']": "TypeError: classes must be all whole numbers or all strings",
+        r"classes: ['a\0', 'b']": "RangeError: classes has strings that are too long, or end with a null character",
+        r"classes: ['\u{1f600}', '\ufffd']": "RangeError: classes must be in ascending order",
+        "seed: -1": "RangeError: seed=-1 is not a whole number",
+        "seed: 1.5": "RangeError: seed=1.5 is not a whole number",
+        "seed: 2n ** 64n": "RangeError: seed=18446744073709551616n is not a whole number",
+        "memory: 4096.5": "RangeError: memory=4096.5 is not a number of bytes",
+        "lag: 1": "TypeError: lag=1 is neither true nor false",
+        "linear: 'no'": 'TypeError: linear="no" is neither true nor false',
+    }.items()},
+    "new m.PocketClassifier({ features: 2 ** 32 + 3 })": "RangeError: features=4294967299 is not a number of columns",
+    "new m.PocketClassifier({ features: 1e6, classes: 10000, linear: true })": "RangeError: a model of Infinity bytes",
+}  # fmt: skip
+
+
+@needs_node
+def test_what_is_refused_changes_nothing(dist):
+    """Each with a clear error, and the next row is learned as if nothing had happened."""
+    script = """
+        const gone = new Float64Array(2), late = new Float64Array(18000).fill(1, 0, 17999).fill(Infinity, 17999);
+        structuredClone(gone.buffer, { transfer: [gone.buffer] });
+        const make = () => new m.PocketClassifier({ features: 2, memory: "4KiB" });
+        const said = JSON.parse(given[0]).map((call) => {
+            const x = make(), y = make();
+            let error = "nothing";
+            try { eval(call); } catch (raised) { error = String(raised); }
+            x.featureNames = null;
+            x.learn([0.5, 1.5], 1), y.learn([0.5, 1.5], 1);
+            return [error, x.report().rows === 1 && Buffer.compare(x.save(), y.save()) === 0];
+        });
+        console.log(JSON.stringify(said));
+    """
+    for (call, error), (said, same) in zip(REFUSED.items(), node(dist, script, json.dumps(list(REFUSED))), strict=True):
+        assert said.startswith(error), (call, said)
+        assert said.endswith(".") and same, call
+
+
+@needs_node
+def test_rows_of_every_kind_of_array(dist):
+    script = """
+        const model = new m.PocketClassifier({ features: 2, memory: "4KiB", seed: 2n ** 64n - 1n });
+        const kinds = [Array, Float64Array, Float32Array, Int8Array, Uint8Array, Uint32Array];
+        model.learnMany(new Int8Array([1, 2, 5, 3]), new Uint8Array([0, 1]));
+        const shared = new Float64Array(new SharedArrayBuffer(16));
+        shared.set([1, 2]);
+        const all = [...kinds.map((kind) => kind.from([1, 2])), shared].map((row) => [...model.score(row)]);
+        const same = m.PocketClassifier.load(new DataView(model.save().buffer)).score([1, 2]);
+        console.log(JSON.stringify([all, [...same], [...model.scoreMany([])], [...model.learnMany([], [])]]));
+    """
+    all_, same, *none = node(dist, script)
+    assert all(scores == same for scores in all_) and same[0] != same[1] and none == [[], []]
+
+
+@needs_node
+def test_labels_that_arrive_later_and_weights_of_classes(dist, tmp_path):
+    """Places of labels are those of the core; a model that weighs its classes predicts, but does not learn."""
+    X, y = stream(300, 3)
+    names = np.array(["c", "a", "b"])
+    model = pk.PocketClassifier(memory="8KiB", n_classes=4, random_state=0).partial_fit(X[:1], names[y[:1]])
+    model.partial_fit(X[1:], names[y[1:]]).save(tmp_path / "late.pk")
+    weighed = pk.PocketClassifier(memory="8KiB", class_weight="balanced", random_state=0).partial_fit(X, y)
+    weighed.save(tmp_path / "weighed.pk")
+    (tmp_path / "rows.json").write_text(json.dumps(X.ravel().tolist()))
+    script = """
+        const [late, weighed] = given.map((path) => m.PocketClassifier.load(readFileSync(path)));
+        const rows = JSON.parse(readFileSync(given[2]));
+        const predicted = (model) => Array.from({ length: 300 }, (_, n) => model.predict(rows.slice(3 * n, 3 * n + 3)));
+        const error = (call) => { try { call(); } catch (raised) { return raised.message; } };
+        console.log(JSON.stringify([late.labels, predicted(late), predicted(weighed),
+            error(() => late.learn([1, 2, 3], 3)), error(() => weighed.learn([1, 2, 3], 0))]));
+    """.replace("given.map", "given.slice(0, 2).map")
+    labels, late, other, *errors = node(
+        dist, script, tmp_path / "late.pk", tmp_path / "weighed.pk", tmp_path / "rows.json"
+    )
+    assert sorted(labels[:3]) == ["a", "b", "c"] and labels[3] is None
+    assert [labels[place] for place in late] == model.predict(X).tolist()
+    assert other == weighed.predict(X).tolist()
+    assert "labels[0]=3 is not a class" in errors[0] and "class_weight" in errors[1]
+
+
+@needs_node
+def test_files_are_accepted_as_in_python(dist):
+    """Thousands of mutated ones: no trap, and both accept the same, with the same scores after three more rows."""
+    fuzz_web = pytest.importorskip("fuzz_web")
+    counts, differences = fuzz_web.compared(dist, 0.1)
+    assert not differences, differences[:5]
+    assert counts["accepted", "accepted"] > 300 and counts["refused", "refused"] > 1000
+
+
 @pytest.mark.skipif(shutil.which("tsc") is None, reason="needs tsc (Debian: node-typescript)")
 def test_types(tmp_path):
     """The declarations are those of the module: a program that uses all of them compiles, and a wrong one does not."""
     package = WEB / "package"
-    for name in ("pocketkernel.d.ts", "pocketkernel.js", "package.json"):
+    for name in ("pocketkernel.d.ts", "pocketkernel.js", "model_file.js", "package.json"):
         (tmp_path / "node_modules" / "pocketkernel").mkdir(parents=True, exist_ok=True)
         shutil.copyfile(package / name, tmp_path / "node_modules" / "pocketkernel" / name)
     (tmp_path / "package.json").write_text('{"type": "module"}')
@@ -159,7 +289,7 @@ def test_types(tmp_path):
         const other = new PocketClassifier({ features: parseBytes("2KiB"), classes: 3, memory: 4096 });
         const sizes: number = model.features + model.classes + model.nbytes + model.budget;
         const names: string[] = model.experts;
-        const labels: Array<number | string | boolean> = model.labels;
+        const labels: ReadonlyArray<number | string | boolean | bigint | null> = model.labels;
         other.featureNames = ["a", "b"];
         const guess: number = model.learn([0.2, NaN], 1) + model.predict(new Float32Array(2));
         const guesses: Int32Array = model.learnMany(new Float64Array(4), new Int32Array(2));
@@ -176,6 +306,7 @@ def test_types(tmp_path):
         const model = new PocketClassifier({ memory: 4096 });
         model.nbytes = 3;
         model.learn("row", 1);
+        model.learn([1, 2], "a");
         """
     )
     options = "--noEmit --strict --target es2022 --module node16 --moduleResolution node16"
@@ -186,7 +317,7 @@ def test_types(tmp_path):
 
     good = compiled("good.ts", "node_modules/pocketkernel/pocketkernel.d.ts")
     assert good.returncode == 0, good.stdout
-    assert len(compiled("bad.ts").stdout.splitlines()) >= 3
+    assert len(compiled("bad.ts").stdout.splitlines()) >= 4
     # What is declared is there, and nothing else is.
     declared, written = ((package / f"pocketkernel.{kind}").read_text() for kind in ("d.ts", "js"))
     declared, written = (text[text.index("export class PocketClassifier") :] for text in (declared, written))
@@ -347,6 +478,91 @@ def test_playground_with_files_from_the_disk(dist, browser, tmp_path):
     click(browser, "restart")
     until(browser, f"{ROWS} == 300")
     assert browser.console == []
+
+
+NOTE = "document.getElementById('note').textContent"
+# What the page shows of a stream: texts, experts, and whether anything is drawn on the chart and the surface.
+SHOWN = """(() => {
+    const text = (id) => document.getElementById(id).textContent;
+    const pixels = (id) => {
+        const canvas = document.getElementById(id), { width, height } = canvas;
+        const pen = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d");
+        pen.drawImage(canvas, 0, 0);
+        return new Set(new Uint32Array(pen.getImageData(0, 0, width, height).data.buffer)).size;
+    };
+    return [text("total"), text("linear-recent"), text("bytes"), document.getElementById("weights").children.length,
+        [...document.querySelectorAll("#sizes .bar > :last-child")].map((one) => one.textContent).join(""),
+        pixels("mistakes"), pixels("surface")];
+})()"""
+NOTHING = ["", "", "", 0, "", 1, 1]
+
+
+def table(rows, header="a,b,label"):
+    return "\n".join([header, *rows] if header else rows) + "\n"
+
+
+@needs_browser
+def test_playground_with_strange_tables(dist, browser):
+    """Rows and columns that cannot be used are left out and counted; the rest is learned."""
+    open_playground(browser, dist)
+    choose(browser, "speed", 6, "input")
+    signs = "\ufffd\U0001f600z"  # of which JavaScript has another order
+    plain = [f"{n % 7},{n % 5},{'xy'[n % 2]}" for n in range(60)]
+    tables = {
+        "60 rows, 2 columns, 2 classes. 1 row could not be used.": table([*plain, "Infinity,1,x"]),
+        "60 rows, 2 columns, 2 classes. 2 rows": table(["1,-Infinity,y", "1e300,1,x", *plain]),
+        "59 rows, 2 columns, 2 classes. 3 rows": table([*plain[1:], "1,2", "1,2,3,x", "1,2,"]),
+        "60 rows, 1 column, 2 classes. 1 column could not": table([f"{n % 7},,{'xy'[n % 2]}" for n in range(60)]),
+        "60 rows, 1 column, 2 classes. 1 column could": table([f",{n % 7},{'xy'[n % 2]}" for n in range(60)]),
+        "62 rows, 2 columns, 2 classes.": table([*plain, "1e36,-1e36,x", "-1e36,1e36,y"]),
+        "60 rows, 2 columns, 3 classes.": table([f"{n},1e20,{signs[n % 3]}" for n in range(60)]),
+        "4 rows, 130,000 columns, 2 classes.": table(["1.5," * 130_000 + str(n % 2) for n in range(4)], None),
+    }  # fmt: skip
+    for said, text in tables.items():
+        browser.evaluate(f"playground.useTable({json.dumps(text)})")
+        until(browser, f"playground.state.ended && {ROWS} == {said.split()[0]}")
+        assert value(browser, NOTE).startswith(said), said
+    assert browser.console == []
+
+
+@needs_browser
+def test_playground_says_what_went_wrong(dist, browser, tmp_path):
+    """Under an error there is nothing of the last stream, which waits; the page goes on when it is asked to."""
+    open_playground(browser, dist)
+    choose(browser, "speed", 6, "input")
+    until(browser, f"{ROWS} > 300")
+    bad = {
+        "no rows": "", "no columns of numbers": table(["Infinity", "x"], "a"),
+        "no rows that can be learned": table(["Infinity,1,x", "1e300,1,y"]),
+        "61 different labels": table([f"{n},1,{n}" for n in range(61)]),
+        "features=1100000 is not a number of columns": table(["1," * 1_100_000 + str(n) for n in (0, 1)], None),
+    }  # fmt: skip
+    for said, text in bad.items():
+        until(browser, f"!playground.state.failed && {SHOWN}[3] > 0")
+        assert all(value(browser, SHOWN)[:3])
+        (tmp_path / "bad.csv").write_text(text)
+        rows = value(browser, ROWS)
+        give(browser, "csv", tmp_path / "bad.csv")
+        until(browser, f"{NOTE}.includes('{said}')")
+        assert value(browser, SHOWN) == NOTHING
+        assert value(browser, ROWS) >= rows and not value(browser, "playground.state.playing")
+        click(browser, "play")  # the last stream goes on where it stopped
+        rows = value(browser, ROWS)
+        until(browser, f"{ROWS} > {rows} + 100")
+        assert value(browser, NOTE) == ""
+    # A file that is no model, and an error while it learns.
+    (tmp_path / "bad.pk").write_bytes(b"x" * 100)
+    give(browser, "load", tmp_path / "bad.pk")
+    until(browser, f"{NOTE}.includes('not a model file')")
+    assert value(browser, SHOWN) == NOTHING
+    click(browser, "restart")
+    until(browser, f"{ROWS} > 100")
+    browser.evaluate("playground.state.source.next = () => ({ row: [1, Infinity], label: 0 }), 0")
+    until(browser, f"{NOTE}.includes('X contains NaN or infinity')")
+    assert value(browser, SHOWN) == NOTHING
+    choose(browser, "stream", "rings")
+    until(browser, f"{ROWS} > 500 && {SHOWN}[5] > 1 && {SHOWN}[6] > 1")
+    assert value(browser, NOTE) == "" and browser.console == []
 
 
 @needs_browser

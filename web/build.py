@@ -44,6 +44,7 @@ def compile_module(name: str, flags: list[str]) -> Path:
 def bundled() -> str:
     """The page's modules as one: what they import from each other is in the same scope."""
     parts = [
+        WEB / "package" / "model_file.js",
         WEB / "package" / "pocketkernel.js",
         WEB / "playground" / "streams.js",
         WEB / "playground" / "playground.js",

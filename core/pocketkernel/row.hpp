@@ -45,19 +45,21 @@ double value_limit(Storage storage) {
 // `fault` is the position of the first that is not.
 template <bool Missing = false, class U>
 [[nodiscard]] inline Status check_values(const U* values, std::size_t n, double limit, std::size_t& fault) {
-    const auto is_good = [&](double value) { return absolute(value) <= limit || (Missing && value != value); };
+    // In the precision of the values: as a float, no limit becomes larger, unless it is beyond all floats.
+    const U most = static_cast<U>(smaller(limit, static_cast<double>(std::numeric_limits<U>::max())));
+    const auto is_good = [&](U value) { return absolute(value) <= most || (Missing && value != value); };
 #if POCKETKERNEL_REGISTER_BYTES > 0
     bool good = true;  // without a branch for each value
-    for (std::size_t i = 0; i < n; ++i) good &= is_good(static_cast<double>(values[i]));
+    for (std::size_t i = 0; i < n; ++i) good &= is_good(values[i]);
     if (good) return Status::ok;
 #endif
-    double value = 0.0;
+    U value = 0;
     for (fault = 0; fault < n; ++fault) {
-        value = static_cast<double>(values[fault]);
+        value = values[fault];
         if (!is_good(value)) break;
     }
     if (fault == n) return Status::ok;  // perhaps the caller has changed it in the meantime
-    if (value - value != 0.0) return Status::value_not_finite;
+    if (value - value != 0) return Status::value_not_finite;
     return limit < 1e18 ? Status::value_beyond_float16 : Status::value_too_large;
 }
 

@@ -45,6 +45,7 @@ enum class Status {
     state_older,
     state_other_model,
     state_damaged,
+    not_ready,
 };
 
 struct StatusText {
@@ -128,6 +129,8 @@ struct StatusText {
             return {"state", "belongs to a model with different parameters or another seed"};
         case Status::state_damaged:
             return {"state", "is damaged: its checksum is wrong or its contents are impossible"};
+        case Status::not_ready:
+            return {"the model", "is not ready: it has not been started, or a pointer that it needs is null"};
     }
     return {"", "is unknown"};
 }

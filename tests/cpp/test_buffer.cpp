@@ -161,6 +161,15 @@ TEST(buffer_checks_values) {
         CHECK(check_values(bad, 0, limit, fault) == Status::ok);
     }
     CHECK(check_values(bad + 3, 1, doubles, fault) == Status::value_too_large && fault == 0);
+    // A float is compared as a float: the limits are the same as of doubles.
+    for (double limit : {halves, floats, 1e36, doubles, 1e100}) {
+        const auto most = static_cast<float>(smaller(limit, 3.4028234663852886e38));
+        const float above = std::nextafter(most, std::numeric_limits<float>::infinity());
+        const float some[] = {most, -most, above};
+        CHECK(static_cast<double>(most) <= limit && static_cast<double>(above) > smaller(limit, 3.5e38));
+        CHECK(check_values(some, 2, limit, fault) == Status::ok);
+        CHECK(check_values(some, 3, limit, fault) != Status::ok && fault == 2);
+    }
     const float edge[] = {65504.0f, -65504.0f, 65504.004f};
     CHECK(check_values(edge, 2, halves, fault) == Status::ok);
     CHECK(check_values(edge, 3, halves, fault) == Status::value_beyond_float16 && fault == 2);

@@ -959,7 +959,7 @@ TEST(learners_check_their_parameters) {
 }
 
 TEST(learners_statuses_have_a_sentence) {
-    for (int code = 0; code <= static_cast<int>(Status::state_damaged); ++code) {
+    for (int code = 0; code <= static_cast<int>(Status::not_ready); ++code) {
         const StatusText text = describe(static_cast<Status>(code));
         CHECK(text.sentence && std::strlen(text.sentence) > 5 && std::strcmp(text.sentence, "is unknown") != 0);
         CHECK((std::strlen(text.subject) == 0) == (code == 0));

@@ -11,8 +11,8 @@ export interface Options {
     classes?: number | ReadonlyArray<number | string>;
     /** Bytes that the learner may use, such as 65536 or "64KiB" (the default). */
     memory?: number | string;
-    /** Of the random frequencies. 0 by default. */
-    seed?: number;
+    /** Of the random frequencies, below 2^64. 0 by default. */
+    seed?: number | bigint;
     /** Whether an expert on the last labels takes part. True by default. */
     lag?: boolean;
     /** A linear model alone, to compare with. */
@@ -30,9 +30,12 @@ export interface Report {
     weights: number[];
 }
 
-type Numbers = ArrayLike<number> & { slice(begin: number, end: number): ArrayLike<number> };
+type Numbers =
+    | readonly number[] | Float64Array | Float32Array | Int32Array | Int16Array | Int8Array | Uint32Array | Uint16Array
+    | Uint8Array | Uint8ClampedArray;
 
-/** A classifier that learns row by row, in a fixed number of bytes. NaN in a row is a missing value. */
+/** A classifier that learns row by row, in a fixed number of bytes. NaN in a row is a missing value. What is not a number,
+ *  not a class or not as long as it has to be is refused with a TypeError or a RangeError, and nothing has been learned. */
 export class PocketClassifier {
     constructor(options: Options);
     readonly features: number;
@@ -46,14 +49,15 @@ export class PocketClassifier {
     readonly budget: number;
     /** Names of the experts, in the order of `report().weights`. */
     readonly experts: string[];
-    /** What the classes stand for. */
-    readonly labels: Array<number | string | boolean>;
+    /** What the classes stand for; null for one that has not arrived yet, of a model with room for more (`n_classes`). */
+    readonly labels: ReadonlyArray<number | string | boolean | bigint | null>;
     /** Names of the columns, if the file had some. */
     featureNames?: string[] | null;
 
     /** Learn a row with its class, an index from 0 on; returns the class that was predicted before. */
     learn(row: Numbers, label: number): number;
-    /** Learn rows, one after another in one array; returns the predicted classes, each from before its row was learned. */
+    /** Learn rows, one after another in one array; returns the predicted classes, each from before its row was learned.
+     *  All are checked first: if one is refused, none is learned. A model with `class_weight` learns only in Python. */
     learnMany(rows: Numbers, labels: Numbers): Int32Array;
     /** One score per class; the largest wins. */
     score(row: Numbers): Float64Array;
@@ -64,6 +68,6 @@ export class PocketClassifier {
     report(): Report;
     /** The model as the bytes of a file, which `pocketkernel.load` reads in Python. */
     save(): Uint8Array;
-    /** The model in a file that was saved here or in Python. */
-    static load(bytes: ArrayBuffer | Uint8Array): PocketClassifier;
+    /** The model in a file that was saved here or in Python; an error for what Python would not load. */
+    static load(bytes: ArrayBuffer | SharedArrayBuffer | ArrayBufferView): PocketClassifier;
 }

@@ -3,7 +3,9 @@
 // The computation is the C++ core as WebAssembly, with the same bits as in Python: model files go back and forth.
 // Every model is an instance of the module with memory of its own; it is freed with the object.
 
-const KERNELS = ["gaussian", "laplacian", "polynomial", "linear", "matern32", "matern52", "rational_quadratic"];
+import { KERNELS, LOSSES, MOST_CLASSES, PARAMETERS, REMOVALS, STORAGES, areNames, completed, decode, describeLabels, encode, labelsOf } from "./model_file.js";
+
+const FAMILIES = Object.keys(KERNELS);
 const WIDTHS = [4, 2, 1, 0.5, 0.25, 0.125];
 // Which widths, by how many frequencies there is room for: the more, the more.
 const ROOM = [[512, WIDTHS], [256, WIDTHS.slice(1, 5)], [128, WIDTHS.slice(1, 4)], [32, WIDTHS.slice(2, 4)], [0, []]];
@@ -15,6 +17,7 @@ const LEAST_BLOCK = 48 * 1024;
 const WIDE = 64;
 // Functions of single columns take part if the frequencies have at least so many times their bytes.
 const LEAST_ADDITIVE = 16;
+const MOST_COLUMNS = 1e6;
 const PAGE = 65536;
 const ALIGNMENT = 64;
 const BLOCK = 4096; // rows that are handed over at once
@@ -41,11 +44,31 @@ export async function init(source) {
 
 /** Bytes from a number or a text such as "64KiB". */
 export function parseBytes(memory) {
-    if (typeof memory === "number" && Number.isInteger(memory) && memory > 0) return memory;
-    const found = /^\s*(\d+(?:\.\d+)?)\s*(B|KiB|MiB|kB|MB)?\s*$/.exec(String(memory));
-    const unit = { B: 1, KiB: 1024, MiB: 1024 ** 2, kB: 1000, MB: 1e6 };
-    if (!found) throw new RangeError(`memory=${memory} is not a number of bytes: use for example 65536 or "64KiB".`);
+    if (Number.isSafeInteger(memory) && memory > 0) return memory;
+    const found = typeof memory === "string" && /^\s*(\d{1,18}(?:\.\d+)?)\s*(B|KiB|MiB|GiB|kB|MB|GB)?\s*$/.exec(memory);
+    const unit = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, kB: 1000, MB: 1e6, GB: 1e9 };
+    if (!found) throw new RangeError(`memory=${shown(memory)} is not a number of bytes: use for example 65536 or "64KiB".`);
     return Math.floor(Number(found[1]) * unit[found[2] ?? "B"]);
+}
+
+// What was given, for a message.
+function shown(value) {
+    if (typeof value === "string") return JSON.stringify(value.slice(0, 40));
+    if (typeof value === "bigint") return `${value}n`;
+    return ["number", "boolean", "undefined"].includes(typeof value) || value === null ? String(value) : `(${typeof value})`;
+}
+
+// A copy as doubles: what is checked is what is used, whoever else holds the array.
+function numbers(values, name) {
+    const typed = ArrayBuffer.isView(values) && !(values instanceof DataView);
+    if (!typed && !Array.isArray(values)) throw new TypeError(`${name} is not an array of numbers.`);
+    const copy = new Float64Array(values.length);
+    for (let n = 0; n < copy.length; ++n) {
+        const value = values[n];
+        if (typeof value !== "number") throw new TypeError(`${name}[${n}]=${shown(value)} is not a number.`);
+        copy[n] = value;
+    }
+    return copy;
 }
 
 /** An instance of the module, with arrays behind its heap base. */
@@ -57,12 +80,13 @@ class Core {
     }
 
     configure(recipe) {
-        const { configure, add_kernel } = this.exports;
-        const seed = BigInt(recipe.seed);
-        configure(
-            recipe.features, recipe.classes, recipe.budget, Number(seed & 0xffffffffn), Number(seed >> 32n & 0xffffffffn));
+        const { configure, set_parameter, add_kernel } = this.exports;
+        const { features, classes, budget, loss, removal, storage, seed } = recipe;
+        const names = [LOSSES.indexOf(loss), REMOVALS.indexOf(removal), STORAGES.indexOf(storage)];
+        configure(features, classes, budget, ...names, Number(seed & 0xffffffffn), Number(seed >> 32n));
+        Object.keys(PARAMETERS).forEach((name, n) => set_parameter(n, Number(recipe[name])));
         for (const [family, parameter = 1, order = 1] of recipe.kernels)
-            add_kernel(KERNELS.indexOf(family), parameter, order);
+            add_kernel(FAMILIES.indexOf(family), parameter, Number.isInteger(order) && order < 2 ** 32 ? order : 0);
         this.recipe = recipe;
     }
 
@@ -71,15 +95,18 @@ class Core {
         return this.exports.check();
     }
 
+    /** Bytes of the learner; infinite if there are no addresses for so many. */
     bytes() {
-        return this.exports.bytes_needed();
+        const bytes = this.exports.bytes_needed() >>> 0;
+        return bytes === 2 ** 32 - 1 ? Infinity : bytes;
     }
 
     build() {
         this.say(this.check());
         const { features, classes } = this.recipe;
-        this.state = this.exports.state_bytes_needed();
-        this.rows = Math.max(1, Math.min(BLOCK, Math.floor((1 << 20) / (8 * features))));
+        const size = this.bytes();
+        this.state = this.exports.state_bytes_needed() >>> 0;
+        this.rows = Math.max(1, Math.min(BLOCK, Math.floor((1 << 20) / (8 * Math.max(features, classes)))));
         let at = this.exports.__heap_base.value;
         const place = (bytes) => {
             at = Math.ceil(at / ALIGNMENT) * ALIGNMENT;
@@ -87,7 +114,6 @@ class Core {
             at += bytes;
             return here;
         };
-        const size = this.bytes();
         const block = place(size);
         this.at = {
             rows: place(8 * features * this.rows),
@@ -97,9 +123,14 @@ class Core {
             state: place(this.state),
         };
         const memory = this.exports.memory;
-        const missing = at - memory.buffer.byteLength;
-        if (missing > 0) memory.grow(Math.ceil(missing / PAGE));
-        this.learner = this.exports.make_learner(block, size);
+        const missing = Math.ceil((at - memory.buffer.byteLength) / PAGE);
+        try {
+            if (missing >= PAGE) throw new RangeError("no addresses");
+            if (missing > 0) memory.grow(missing);
+        } catch {
+            throw new RangeError(`a model of ${size} bytes cannot be had here: use fewer columns or classes, or less memory.`);
+        }
+        this.learner = this.exports.make_learner(block, size) >>> 0;
         if (!this.learner) throw new Error("the model could not be built.");
     }
 
@@ -110,7 +141,7 @@ class Core {
     say(status) {
         if (status === 0) return;
         const text = (at) => {
-            const bytes = new Uint8Array(this.exports.memory.buffer, at);
+            const bytes = new Uint8Array(this.exports.memory.buffer, at >>> 0);
             return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
         };
         const { status_subject, status_sentence } = this.exports;
@@ -137,52 +168,92 @@ function choices(features, classes, lag) {
 
 // The largest budget that fits into the memory, with the kernels that there is room for.
 function choose(features, classes, memory, seed, lag) {
-    const recipe = (kernels, budget) => ({ features, classes, budget, seed, kernels });
-    const bytes = (candidate) => {
-        const core = new Core(candidate);
-        core.say(core.check());
-        return core.bytes() + LARGER_IN_PYTHON;
+    const core = new Core(recipeOf(features, classes, 0, seed, [["linear"]]));
+    core.say(core.check());
+    const fits = (kernels, budget) => {
+        core.configure(recipeOf(features, classes, budget, seed, kernels));
+        return core.check() === 0 && core.bytes() + LARGER_IN_PYTHON <= memory;
     };
     const all = choices(features, classes, lag);
-    const [, kernels] = all.find(([budget, some]) => bytes(recipe(some, budget)) <= memory) ?? all.at(-1);
+    const [, kernels] = all.find(([budget, some]) => fits(some, budget)) ?? all.at(-1);
     if (kernels.length === 1) {
-        const least = bytes(recipe(kernels, 0));
-        if (least > memory) throw new RangeError(`memory=${memory} bytes is too small: use at least ${least}.`);
-        return recipe(kernels, 0);
+        const enough = fits(kernels, 0), least = core.bytes() + LARGER_IN_PYTHON;
+        if (!enough) throw new RangeError(`memory=${memory} bytes is too small: use at least ${Number.isFinite(least) ? least : "4GiB, in Python"}.`);
+        return core.recipe;
     }
     let low = 0, high = 1;
-    while (bytes(recipe(kernels, high)) <= memory) [low, high] = [high, 2 * high];
+    while (fits(kernels, high)) [low, high] = [high, 2 * high];
     while (high - low > 1) {
         const middle = (low + high) >> 1;
-        if (bytes(recipe(kernels, middle)) <= memory) low = middle;
+        if (fits(kernels, middle)) low = middle;
         else high = middle;
     }
-    return recipe(kernels, low);
+    return recipeOf(features, classes, low, seed, kernels);
+}
+
+const recipeOf = (features, classes, budget, seed, kernels) => ({
+    ...PARAMETERS, budget, classes, doubles: false, features, kernels, learner: "pocket_classifier", loss: "logistic",
+    removal: "half", seed, storage: "full",
+});
+
+// What the file of a new model says about it.
+function describe(recipe, labels, memory, lag) {
+    const { features, classes, budget, seed, kernels } = recipe;
+    return {
+        estimator: "PocketClassifier", extra: {}, feature_names: null, labels, n_features: BigInt(features),
+        parameters: { dtype: "float32", lag, memory: typeof memory === "number" ? BigInt(memory) : memory, n_jobs: null, random_state: seed },
+        recipe: {
+            ...recipe, budget: BigInt(budget), classes: BigInt(classes), features: BigInt(features),
+            kernels: kernels.map(([family, ...numbers]) => [family, ...(family === "polynomial" ? numbers.map(BigInt) : numbers)]),
+        },
+    };
+}
+
+/** Contents of a file, for the constructor. */
+class Contents {
+    constructor(bytes) {
+        Object.assign(this, decode(bytes));
+    }
+}
+
+// What is to be built, of options.
+function planned({ features, classes = 2, memory = "64KiB", seed = 0, lag = true, linear = false } = {}) {
+    if (!Number.isSafeInteger(features) || features < 1 || features > MOST_COLUMNS)
+        throw new RangeError(`features=${shown(features)} is not a number of columns from 1 to 1,000,000.`);
+    if (!Array.isArray(classes) && !(Number.isInteger(classes) && classes >= 2 && classes <= MOST_CLASSES))
+        throw new RangeError(`classes=${shown(classes)} is not a number of classes from 2 to 10,000, nor a list of labels.`);
+    if (!(typeof seed === "bigint" || Number.isSafeInteger(seed)) || seed < 0 || seed >= 2n ** 64n)
+        throw new RangeError(`seed=${shown(seed)} is not a whole number from 0 to 2^64 - 1; use a BigInt from 2^53 on.`);
+    for (const [name, value] of [["lag", lag], ["linear", linear]])
+        if (typeof value !== "boolean") throw new TypeError(`${name}=${shown(value)} is neither true nor false.`);
+    const labels = describeLabels(Array.isArray(classes) ? [...classes] : [...Array(classes).keys()]), count = labels.values.length;
+    const room = parseBytes(memory);
+    const recipe = linear ? recipeOf(features, count, 0, BigInt(seed), [["linear"]]) : choose(features, count, room, BigInt(seed), lag);
+    return { recipe, model: describe(recipe, labels, memory, lag) };
 }
 
 /** A classifier that learns row by row, in a fixed number of bytes. */
 export class PocketClassifier {
     #core;
-    #file;
+    #model; // what the file says about it
+    #version; // of the library that wrote the file
+    #labels;
+    #places; // of the labels, in ascending order of these
 
-    /** @param {{features: number, classes?: number | unknown[], memory?: number | string, seed?: number, lag?: boolean,
-     *           linear?: boolean}} options */
-    constructor({ features, classes = 2, memory = "64KiB", seed = 0, lag = true, linear = false, recipe, file } = {}) {
-        this.labels = Array.isArray(classes) ? [...classes] : Array.from({ length: classes }, (_, c) => c);
-        if (!recipe) {
-            if (!this.labels.every((label, c) => c === 0 || this.labels[c - 1] < label))
-                throw new RangeError("classes must be in ascending order, each only once.");
-            if (!Number.isInteger(features) || features < 1) throw new RangeError(`features=${features} is not a number of columns.`);
-            const count = this.labels.length;
-            recipe = linear
-                ? { features, classes: count, budget: 0, seed, kernels: [["linear"]] }
-                : choose(features, count, parseBytes(memory), seed, lag);
-        }
-        this.memory = memory;
-        this.lag = lag;
+    /** @param {{features: number, classes?: number | unknown[], memory?: number | string, seed?: number | bigint,
+     *           lag?: boolean, linear?: boolean}} options */
+    constructor(options) {
+        const file = options instanceof Contents ? options : null;
+        const { recipe, model } = file ? { recipe: completed(file.model.recipe), model: file.model } : planned(options);
+        this.#model = model;
+        this.#version = file?.version;
         this.#core = new Core(recipe);
+        if (file) this.#checkState(file.state);
         this.#core.build();
-        this.#file = file ?? null;
+        if (file) this.#restore(file.state);
+        this.#labels = Object.freeze(labelsOf(model.labels, recipe.classes));
+        this.#places = model.labels.values.map((_, n) => Number(model.labels.places?.[n] ?? n));
+        this.featureNames = model.feature_names;
     }
 
     get features() {
@@ -191,6 +262,21 @@ export class PocketClassifier {
 
     get classes() {
         return this.#core.recipe.classes;
+    }
+
+    /** What the classes stand for; null for one that has not arrived yet, of a model with room for more. */
+    get labels() {
+        return this.#labels;
+    }
+
+    /** What was asked for. */
+    get memory() {
+        const { memory } = this.#model.parameters;
+        return typeof memory === "bigint" ? Number(memory) : memory;
+    }
+
+    get lag() {
+        return this.#model.parameters.lag ?? true;
     }
 
     /** Bytes of the learner, constant from the first row on. */
@@ -229,9 +315,16 @@ export class PocketClassifier {
         return this.learnMany(row, [label])[0];
     }
 
-    /** Learn rows, one after another in one array; returns the classes that were predicted, each before it was learned. */
+    /** Learn rows, one after another in one array; returns the classes that were predicted, each before it was learned.
+     *  All are checked first: if one is refused, none is learned. */
     learnMany(rows, labels) {
-        return this.#run(rows, labels, labels.length, (scores) => scores);
+        if (this.#model.parameters.class_weight ?? null)
+            throw new TypeError("the model weighs its classes (class_weight), which is not done here: learn in Python, and predict here.");
+        const values = numbers(rows, "rows"), classes = numbers(labels, "labels");
+        const none = classes.findIndex((label) => (this.#labels[label] ?? null) === null);
+        if (none >= 0) throw new RangeError(`labels[${none}]=${classes[none]} is not a class: use a whole number, the place of a label in model.labels.`);
+        this.#check(values, classes.length);
+        return this.#run(values, classes, classes.length, () => {});
     }
 
     /** One score per class. */
@@ -240,200 +333,86 @@ export class PocketClassifier {
     }
 
     /** Scores of rows, one after another in one array: one per class for each row. */
-    scoreMany(rows, count = rows.length / this.features) {
-        const all = new Float64Array(count * this.classes);
-        this.#run(rows, null, count, (scores, first) => all.set(scores, first * this.classes));
+    scoreMany(rows, count) {
+        const values = numbers(rows, "rows"), given = count ?? Math.ceil(values.length / this.features);
+        if (!Number.isSafeInteger(given) || given < 0) throw new RangeError(`count=${shown(count)} is not a number of rows.`);
+        this.#check(values, given);
+        const all = new Float64Array(given * this.classes);
+        this.#run(values, null, given, (scores, first) => all.set(scores, first * this.classes));
         return all;
     }
 
     /** The class of a row, as an index. */
     predict(row) {
-        return largest(this.score(row), 0, this.classes);
+        return this.#largest(this.score(row), 0);
     }
 
-    #run(rows, labels, count, take) {
-        const core = this.#core;
-        const { features, classes } = this;
-        if (rows.length !== count * features)
-            throw new RangeError(`${count} rows of ${features} columns have ${count * features} values, but ${rows.length} were given.`);
-        const predicted = new Int32Array(count);
+    // Refuses values that are not so many rows, or cannot be learned.
+    #check(values, count) {
+        const core = this.#core, { features } = this;
+        if (values.length !== count * features)
+            throw new RangeError(`${count} rows of ${features} columns have ${count * features} values, but ${values.length} were given.`);
+        this.#eachBlock(values, count, (first, some) => core.say(core.exports.check_rows(core.learner, core.at.rows, some)));
+    }
+
+    // Hands over the rows in blocks.
+    #eachBlock(values, count, use) {
+        const core = this.#core, { features } = this;
         for (let first = 0; first < count; first += core.rows) {
             const some = Math.min(core.rows, count - first);
-            core.view(Float64Array, core.at.rows, some * features).set(rows.slice(first * features, (first + some) * features));
-            let status;
+            core.view(Float64Array, core.at.rows, some * features).set(values.subarray(first * features, (first + some) * features));
+            use(first, some);
+        }
+    }
+
+    #run(values, labels, count, take) {
+        const core = this.#core, { classes } = this;
+        const predicted = new Int32Array(count);
+        this.#eachBlock(values, count, (first, some) => {
             if (labels) {
-                core.view(Int32Array, core.at.labels, some).set(labels.slice(first, first + some));
-                status = core.exports.learn(core.learner, core.at.rows, core.at.labels, some, core.at.scores);
+                core.view(Int32Array, core.at.labels, some).set(labels.subarray(first, first + some));
+                core.exports.learn(core.learner, core.at.rows, core.at.labels, some, core.at.scores);
             } else {
-                status = core.exports.score(core.learner, core.at.rows, some, core.at.scores);
+                core.exports.score(core.learner, core.at.rows, some, core.at.scores);
             }
-            core.say(status);
             const scores = core.view(Float64Array, core.at.scores, some * classes);
             take(scores, first);
-            for (let n = 0; n < some; ++n) predicted[first + n] = largest(scores, n * classes, classes);
-        }
+            for (let n = 0; n < some; ++n) predicted[first + n] = this.#largest(scores, n * classes);
+        });
         return predicted;
+    }
+
+    // Of equal scores the first, but of two classes the second.
+    #largest(scores, from) {
+        const places = this.#places, two = places.length === 2;
+        return places.reduce((best, c) => (scores[from + c] > scores[from + best] || (two && scores[from + c] === scores[from + best]) ? c : best));
     }
 
     /** The model as the bytes of a file, which `pocketkernel.load` reads in Python. */
     save() {
-        const core = this.#core;
+        const core = this.#core, names = this.featureNames ?? null;
+        if (!areNames(names, this.features)) throw new TypeError(`featureNames are not the names of ${this.features} columns.`);
         core.exports.save_state(core.learner, core.at.state);
-        return writeFile(this.#file ?? describe(this, core.recipe), core.view(Uint8Array, core.at.state, core.state));
+        return encode({ ...this.#model, feature_names: names }, core.view(Uint8Array, core.at.state, core.state), this.#version);
     }
 
     /** The model in a file that was saved here or in Python. */
     static load(bytes) {
-        const { metadata, state } = readFile(bytes);
-        const model = JSON.parse(metadata.model);
-        if (model.estimator !== "PocketClassifier")
-            throw new TypeError(`the file contains a ${model.estimator}, and only PocketClassifier runs here.`);
-        const recipe = model.recipe;
-        if (recipe.doubles) throw new TypeError("the file contains a model in double precision (dtype='float64'): train it with float32.");
-        if (Object.keys(model.extra ?? {}).length) throw new TypeError("the file contains a model of pocketkernel.river: save the learner itself.");
-        const seed = seedOf(metadata.model);
-        const made = new PocketClassifier({
-            classes: model.labels.values,
-            memory: model.parameters.memory,
-            lag: model.parameters.lag,
-            recipe: { features: recipe.features, classes: recipe.classes, budget: recipe.budget, seed, kernels: recipe.kernels },
-            file: metadata,
-        });
-        made.featureNames = model.feature_names;
-        made.#restore(state);
-        return made;
+        return new PocketClassifier(new Contents(bytes));
+    }
+
+    // Before anything is allocated.
+    #checkState(state) {
+        const core = this.#core;
+        core.say(core.check());
+        const wanted = core.exports.state_bytes_needed() >>> 0;
+        if (core.bytes() === Infinity || state.length !== wanted)
+            throw new RangeError(`the state has ${state.length} bytes, and this model another number: another version wrote it, or it is damaged.`);
     }
 
     #restore(state) {
         const core = this.#core;
-        if (state.length !== core.state) throw new RangeError(`the state has ${state.length} bytes, and this model ${core.state}: another version wrote it.`);
         core.view(Uint8Array, core.at.state, core.state).set(state);
         core.say(core.exports.load_state(core.learner, core.at.state, core.state));
     }
-}
-
-// Of equal scores the first, but of two classes the second.
-function largest(scores, from, classes) {
-    let best = 0;
-    for (let c = 1; c < classes; ++c)
-        if (scores[from + c] > scores[from + best] || (classes === 2 && scores[from + c] === scores[from + best])) best = c;
-    return best;
-}
-
-// ---- model files: 8 bytes with the length of a header, the header as JSON, the state -----------------------------------
-
-// JSON as Python writes it: sorted keys, no spaces, ASCII; numbers are given as their text.
-class Text {
-    constructor(text) {
-        this.text = text;
-    }
-}
-function canonical(value) {
-    if (value instanceof Text) return value.text;
-    if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-    if (value && typeof value === "object")
-        return `{${Object.keys(value).sort().map((key) => `${canonical(key)}:${canonical(value[key])}`).join(",")}}`;
-    return JSON.stringify(value).replace(/[\u0080-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
-}
-
-// A floating-point number as Python writes it, for numbers of common size.
-function real(value) {
-    return new Text(Number.isInteger(value) ? `${value}.0` : String(value));
-}
-
-// The seed may be larger than JavaScript's exact integers.
-function seedOf(text) {
-    return BigInt(/"seed":(\d+)/.exec(text)[1]);
-}
-
-function describe(model, recipe) {
-    const numeric = model.labels.every((label) => Number.isInteger(label));
-    const longest = Math.max(1, ...model.labels.map((label) => [...String(label)].length));
-    const description = {
-        estimator: "PocketClassifier",
-        extra: {},
-        feature_names: model.featureNames ?? null,
-        labels: numeric
-            ? { dtype: "<i8", values: model.labels }
-            : { dtype: `<U${longest}`, values: model.labels.map(String) },
-        n_features: recipe.features,
-        parameters: { dtype: "float32", lag: model.lag, memory: model.memory, n_jobs: null, random_state: new Text(String(recipe.seed)) },
-        recipe: {
-            budget: recipe.budget, classes: recipe.classes, doubles: false, features: recipe.features,
-            horizon: real(1e9), kernels: recipe.kernels.map(([family, ...numbers]) => [family, ...(family === "polynomial" ? numbers : numbers.map(real))]),
-            learner: "pocket_classifier", loss: "logistic", norm_bound: real(1), nu: real(0.5), quantile: real(0),
-            rate: real(0.1), regularization: real(0), removal: "half", reservoir: 10, seed: new Text(String(recipe.seed)),
-            step: real(1), storage: "full",
-        },
-    };
-    return { format: "pocketkernel", format_version: "1", library_version: "0.1.0", model: canonical(description) };
-}
-
-function writeFile(metadata, state) {
-    const own = { ...metadata };
-    delete own.sha256;
-    own.sha256 = sha256(new TextEncoder().encode(canonical(own)), state);
-    const tensor = { dtype: "U8", shape: [state.length], data_offsets: [0, state.length] };
-    let header = canonical({ __metadata__: own, state: tensor });
-    header += " ".repeat((8 - (header.length % 8)) % 8);
-    const bytes = new Uint8Array(8 + header.length + state.length);
-    new DataView(bytes.buffer).setUint32(0, header.length, true);
-    bytes.set(new TextEncoder().encode(header), 8);
-    bytes.set(state, 8 + header.length);
-    return bytes;
-}
-
-function readFile(bytes) {
-    const data = bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes);
-    const bad = (why) => new TypeError(`this is not a model file of pocketkernel: ${why}.`);
-    if (data.length < 8) throw bad("it is too short");
-    const length = new DataView(data.buffer, data.byteOffset).getUint32(0, true);
-    if (length > data.length - 8) throw bad("it is too short for its header");
-    let header;
-    try {
-        header = JSON.parse(new TextDecoder().decode(data.subarray(8, 8 + length)));
-    } catch {
-        throw bad("its header is not JSON");
-    }
-    const metadata = header.__metadata__;
-    if (metadata?.format !== "pocketkernel" || !header.state) throw bad("its header says so");
-    if (metadata.format_version !== "1") throw new TypeError("the file belongs to a run or to a newer version: save the model itself.");
-    const state = data.subarray(8 + length);
-    if (state.length !== header.state.data_offsets[1]) throw bad("it is truncated");
-    const { sha256: expected, ...own } = metadata;
-    if (sha256(new TextEncoder().encode(canonical(own)), state) !== expected) throw bad("it is damaged, its checksum is wrong");
-    return { metadata, state };
-}
-
-// FIPS 180-4. Browsers have it too, but not on pages without HTTPS.
-function sha256(...pieces) {
-    const root = (x, n) => ((x ** (1 / n)) % 1) * 2 ** 32 | 0;
-    const primes = [];
-    for (let n = 2; primes.length < 64; ++n) if (primes.every((p) => n % p)) primes.push(n);
-    const K = primes.map((p) => root(p, 3));
-    const H = primes.slice(0, 8).map((p) => root(p, 2));
-    const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
-    const data = new Uint8Array(Math.ceil((length + 9) / 64) * 64);
-    pieces.reduce((at, piece) => (data.set(piece, at), at + piece.length), 0);
-    data[length] = 0x80;
-    const view = new DataView(data.buffer);
-    view.setUint32(data.length - 8, Math.floor(length / 2 ** 29));
-    view.setUint32(data.length - 4, length * 8);
-    const turn = (x, n) => x >>> n | x << 32 - n;
-    const w = new Int32Array(64);
-    for (let at = 0; at < data.length; at += 64) {
-        for (let i = 0; i < 16; ++i) w[i] = view.getInt32(at + 4 * i);
-        for (let i = 16; i < 64; ++i) {
-            const a = w[i - 15], b = w[i - 2];
-            w[i] = w[i - 16] + (turn(a, 7) ^ turn(a, 18) ^ a >>> 3) + w[i - 7] + (turn(b, 17) ^ turn(b, 19) ^ b >>> 10);
-        }
-        let [a, b, c, d, e, f, g, h] = H;
-        for (let i = 0; i < 64; ++i) {
-            const one = h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + (e & f ^ ~e & g) + K[i] + w[i] | 0;
-            const two = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + (a & b ^ a & c ^ b & c) | 0;
-            [h, g, f, e, d, c, b, a] = [g, f, e, d + one | 0, c, b, a, one + two | 0];
-        }
-        [a, b, c, d, e, f, g, h].forEach((x, i) => (H[i] = H[i] + x | 0));
-    }
-    return H.map((x) => (x >>> 0).toString(16).padStart(8, "0")).join("");
 }

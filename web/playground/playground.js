@@ -1,4 +1,5 @@
 // The playground: streams of points, a PocketClassifier and a linear model that learn them, and what can be seen of it.
+import { isBefore } from "../package/model_file.js";
 import { init, parseBytes, PocketClassifier } from "../package/pocketkernel.js";
 import { STREAMS, random } from "./streams.js";
 
@@ -9,10 +10,12 @@ const LONGEST = 1200; // points of the chart, and the longest history
 const SPEEDS = [10, 30, 100, 300, 1000, 3000, 10000];
 const SHOWN = 250; // points that stay visible
 const SIZES = 10; // of memory, from 2 KiB on, each twice the one before
+const LARGEST = 1e36; // that a model takes
+const MOST_VALUES = 1 << 16; // that are learned at once
 const FRAME = 6; // milliseconds of a frame in which to learn and to score: drawing takes as long again
 
 const $ = (id) => document.getElementById(id);
-const state = { playing: true, owed: 0, flipped: 0, points: [], drawn: [], pen: 0, table: null, sizes: [], frames: [] };
+const state = { playing: true, failed: false, owed: 0, flipped: 0, points: [], drawn: [], pen: 0, table: null, sizes: [], frames: [] };
 let colours = [], ink = "#000", grey = "#888", accent = "#00f", line = "#ccc", card = "#fff";
 
 // ---- models ------------------------------------------------------------------------------------------------------------
@@ -53,6 +56,7 @@ function start() {
     const model = fitting(stream, Number($("memory").value)), linear = fitting(stream, 6, true);
     model.featureNames = stream.names ?? null;
     Object.assign(state, { source: stream, model, linear, flipped: 0, ended: false, cell: 0 });
+    play(state.playing || state.failed);
     state.shade = new Uint8ClampedArray(4 * CELLS * CELLS);
     forget();
     $("drawing").hidden = $("stream").value !== "draw";
@@ -84,7 +88,7 @@ const recent = (tally) => tally.recent / Math.max(1, Math.min(tally.rows, WINDOW
 function learn(rows, until) {
     let done = 0;
     while (done < rows && !state.ended && (done === 0 || performance.now() < until)) {
-        const block = Math.min(rows - done, 16);
+        const block = Math.max(1, Math.min(rows - done, 16, Math.floor(MOST_VALUES / state.source.columns)));
         const values = [], labels = [];
         while (labels.length < block) {
             const point = state.source.next();
@@ -95,7 +99,7 @@ function learn(rows, until) {
             }
             const classes = state.model.classes;
             const label = (point.label + state.flipped) % classes;
-            values.push(...point.row);
+            for (const value of point.row) values.push(value);
             labels.push(label);
             state.points.push([point.row[0], point.row[1] ?? 0, label]);
         }
@@ -166,6 +170,7 @@ function draw() {
     const size = canvas.width;
     pen.fillStyle = card;
     pen.fillRect(0, 0, size, size);
+    if (state.failed) return;
     if (state.source.columns === 2) {
         small.getContext("2d").putImageData(new ImageData(state.shade, CELLS, CELLS), 0, 0);
         pen.imageSmoothingEnabled = true;
@@ -198,6 +203,7 @@ function drawChart() {
     const x = (rows) => left + (rows / Math.max(ours.rows, 1)) * (width - left - 3 * unit);
     const y = (share) => top + (1 - share / most) * (height - top - bottom);
     pen.clearRect(0, 0, width, height);
+    if (state.failed) return;
     pen.font = `${13 * unit}px system-ui, sans-serif`;
     pen.lineWidth = unit;
     for (const share of [0, most / 2, most]) {
@@ -234,17 +240,46 @@ function drawChart() {
 // ---- numbers -----------------------------------------------------------------------------------------------------------
 
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
-const say = (text) => ($("note").textContent = text);
+function say(text) {
+    $("note").textContent = text;
+    $("note").classList.remove("error");
+}
+
+// What went wrong, in the place of everything that was drawn of a stream, which waits.
+function fail(error) {
+    play(false);
+    say(`${error.message} "Play" goes on with the stream before.`);
+    $("note").classList.add("error");
+    state.failed = true;
+    show();
+}
+function play(playing) {
+    Object.assign(state, { playing, failed: false });
+    $("play").textContent = playing ? "Pause" : "Play";
+}
+
+function show() {
+    draw();
+    drawChart();
+    showNumbers();
+    showBytes();
+    showSizes();
+}
 
 function showNumbers() {
     const { ours, linear } = state.history;
+    if (state.failed) {
+        for (const id of ["recent", "total", "linear-recent", "linear-total", "time"]) $(id).textContent = "";
+        $("rows").textContent = "0";
+        return bars($("weights"), []);
+    }
     $("recent").textContent = percent(recent(ours));
     $("total").textContent = percent(ours.mistakes / Math.max(1, ours.rows));
     $("linear-recent").textContent = percent(recent(linear));
     $("linear-total").textContent = percent(linear.mistakes / Math.max(1, linear.rows));
     $("rows").textContent = ours.rows.toLocaleString("en");
     const times = state.frames;
-    $("time").textContent = times.length ? `${(times.reduce((a, b) => a + b) / times.length).toFixed(1)} ms of computation per frame` : "";
+    $("time").textContent = times.length ? `, ${(times.reduce((a, b) => a + b) / times.length).toFixed(1)} ms of computation per frame` : "";
     const { weights } = state.model.report();
     bars($("weights"), state.model.experts.map((name, i) => [name, weights[i], percent(weights[i])]));
 }
@@ -258,6 +293,7 @@ function promisedBy(model) {
 }
 function showBytes() {
     const { nbytes, budget } = state.model, promised = promisedBy(state.model);
+    if (state.failed) return ($("bytes-bar").style.width = 0), ($("bytes").textContent = "");
     $("bytes-bar").style.width = `${Math.min(100, (100 * nbytes) / promised)}%`;
     $("bytes").textContent = `${nbytes.toLocaleString("en")} of ${promised.toLocaleString("en")} bytes, constant from the first row on; ${budget.toLocaleString("en")} frequencies`;
 }
@@ -284,12 +320,19 @@ async function compare() {
     const button = $("compare");
     if ($("stream").value === "draw" && state.drawn.length === 0) return say("Draw some points first.");
     button.disabled = true;
+    try {
+        await compareSizes();
+    } finally {
+        button.disabled = false;
+    }
+}
+async function compareSizes() {
     const name = $("stream").value, stream = source(), table = state.table;
     const rows = [], labels = [];
     while (labels.length < 2000) {
         const point = stream.next();
         if (!point) break;
-        rows.push(...point.row);
+        rows.push(point.row);
         labels.push(point.label);
     }
     noSizes();
@@ -302,23 +345,23 @@ async function compare() {
             continue;
         }
         let mistakes = 0;
-        for (let first = 0; first < labels.length; first += 50) {
-            const some = labels.slice(first, first + 50);
-            const guesses = model.learnMany(rows.slice(first * stream.columns, (first + some.length) * stream.columns), some);
+        const block = Math.max(1, Math.min(50, Math.floor(MOST_VALUES / stream.columns)));
+        for (let first = 0; first < labels.length; first += block) {
+            const some = labels.slice(first, first + block);
+            const guesses = model.learnMany(rows.slice(first, first + block).flat(), some);
             some.forEach((label, n) => (mistakes += guesses[n] !== label));
-            if (first % 500 === 0) await new Promise((done) => setTimeout(done));
+            if (first % 500 < block) await new Promise((done) => setTimeout(done));
         }
         if ($("stream").value !== name || state.table !== table) break; // what was found is about another stream
         state.sizes.push([kib(memoryOf(step)), mistakes / labels.length, percent(mistakes / labels.length)]);
         showSizes();
     }
-    button.disabled = false;
 }
 
 function showSizes() {
     const most = Math.max(1e-9, ...state.sizes.map(([, share]) => share));
     const names = Array.from({ length: SIZES }, (_, n) => [kib(memoryOf(n + 1)), 0, ""]);
-    bars($("sizes"), names.map((none, n) => state.sizes[n] ?? none).map(([name, share, text]) => [name, share / most, text]));
+    bars($("sizes"), names.map((none, n) => (state.failed ? none : state.sizes[n] ?? none)).map(([name, share, text]) => [name, share / most, text]));
 }
 function noSizes() {
     state.sizes = [];
@@ -327,30 +370,35 @@ function noSizes() {
 
 // ---- files -------------------------------------------------------------------------------------------------------------
 
-// Columns of numbers, and a last column with the labels; other columns are left out.
+// Columns of numbers, and a last column with the labels; other columns are left out, and so are rows that have other
+// cells, no label, or a number that no model takes.
 function readTable(text) {
     const lines = text.replace(/^\ufeff/, "").split(/\r?\n/).filter((one) => one.trim());
     if (lines.length < 2) throw new Error("The file has no rows.");
     const delimiter = [",", ";", "\t"].reduce((a, b) => (lines[0].split(a).length >= lines[0].split(b).length ? a : b));
     const cells = lines.map((one) => one.split(delimiter).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")));
     const isNumber = (cell) => cell !== "" && !Number.isNaN(Number(cell));
-    const header = !cells[0].slice(0, -1).some(isNumber);
-    const body = (header ? cells.slice(1) : cells).filter((row) => row.length === cells[0].length);
-    if (body.length < 2) throw new Error("The file has no rows.");
-    const last = cells[0].length - 1;
-    const columns = [...Array(last).keys()].filter((k) => body.slice(0, 200).every((row) => row[k] === "" || isNumber(row[k])));
-    const names = [...new Set(body.map((row) => row[last]))].sort();
-    const whole = names.every((name) => Number.isSafeInteger(Number(name)) && String(Number(name)) === name); // as in Python
-    const labels = whole ? names.map(Number).sort((a, b) => a - b) : names;
-    const classOf = new Map(labels.map((label, c) => [String(label), c]));
+    const header = !cells[0].slice(0, -1).some(isNumber), last = cells[0].length - 1;
+    const given = header ? cells.slice(1) : cells, whole = given.filter((row) => row.length === last + 1 && row[last] !== "");
+    const first = whole.slice(0, 200);
+    const columns = [...Array(last).keys()].filter(
+        (k) => first.every((row) => row[k] === "" || isNumber(row[k])) && whole.some((row) => isNumber(row[k])));
     if (columns.length === 0) throw new Error("The file has no columns of numbers before the last one, which has the labels.");
+    const numbers = (row) => columns.map((k) => (row[k] === "" ? NaN : Number(row[k])));
+    const body = whole.filter((row) => numbers(row).every((value) => Number.isNaN(value) || Math.abs(value) <= LARGEST));
+    if (body.length < 2) throw new Error("The file has no rows that can be learned.");
+    const names = [...new Set(body.map((row) => row[last]))].sort((a, b) => (isBefore(a, b) ? -1 : 1));
+    const areWhole = names.every((name) => Number.isSafeInteger(Number(name)) && String(Number(name)) === name); // as in Python
+    const labels = areWhole ? names.map(Number).sort((a, b) => a - b) : names;
+    const classOf = new Map(labels.map((label, c) => [String(label), c]));
     if (labels.length < 2 || labels.length > 50) throw new Error(`The last column has ${labels.length} different labels: 2 to 50 are possible.`);
-    const rows = body.map((row) => columns.map((k) => (row[k] === "" ? NaN : Number(row[k]))));
-    const range = (k) => rows.map((row) => row[k]).filter((value) => !Number.isNaN(value));
+    const rows = body.map(numbers);
     const bounds = [0, Math.min(1, columns.length - 1)].map((k) => {
-        const values = range(k), least = values.reduce((a, b) => Math.min(a, b)), most = values.reduce((a, b) => Math.max(a, b));
-        const more = (most - least || 1) * 0.05;
-        return [least - more, most + more];
+        const values = rows.map((row) => row[k]).filter((value) => !Number.isNaN(value));
+        const least = values.reduce((a, b) => Math.min(a, b), Infinity), most = values.reduce((a, b) => Math.max(a, b), -Infinity);
+        if (values.length === 0) return [-1, 1]; // the rows with its numbers are left out
+        const more = (most - least || Math.abs(most) || 1) * 0.05;
+        return [Math.max(-LARGEST, least - more), Math.min(LARGEST, most + more)];
     });
     const about = {
         columns: columns.length, classes: labels.length, labels,
@@ -361,7 +409,7 @@ function readTable(text) {
         let at = 0;
         return { ...about, next: () => (at < rows.length ? { row: rows[at], label: classOf.get(body[at++][last]) } : null) };
     };
-    return { ...about, count: rows.length, open };
+    return { ...about, count: rows.length, without: { rows: given.length - rows.length, columns: last - columns.length }, open };
 }
 
 function useTable(text) {
@@ -373,9 +421,12 @@ function useTable(text) {
     $("stream").value = "csv";
     noSizes();
     start();
-    const surface = table.columns === 2 ? "" : " The picture shows the first two columns.";
-    say(`${table.count.toLocaleString("en")} rows, ${table.columns} columns, ${table.classes} classes.${surface} ${$("note").textContent}`.trim());
+    const { count, columns, classes, without } = table;
+    const left = [[without.columns, "column"], [without.rows, "row"]].filter(([n]) => n).map(([n, noun]) => many(n, noun)).join(" and ");
+    const notes = [left && `${left} could not be used.`, columns > 2 && "The picture shows the first two columns.", $("note").textContent];
+    say([`${many(count, "row")}, ${many(columns, "column")}, ${classes} classes.`, ...notes].filter(Boolean).join(" "));
 }
+const many = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 
 function download(bytes, name) {
     const link = document.createElement("a");
@@ -409,8 +460,17 @@ function readColours() {
 
 let last = 0, frame = 0;
 function tick(now) {
+    requestAnimationFrame(tick); // whatever happens
+    try {
+        step(now);
+    } catch (error) {
+        fail(error);
+    }
+}
+function step(now) {
     const begin = performance.now(), seconds = Math.min(0.1, (now - last) / 1000);
     last = now;
+    if (state.failed) return draw();
     if (state.playing) {
         state.owed = Math.min(state.owed + seconds * SPEEDS[$("speed").value], SPEEDS[$("speed").value] / 4 + 1);
         state.owed -= learn(Math.floor(state.owed), begin + FRAME / 2);
@@ -423,40 +483,43 @@ function tick(now) {
     }
     state.frames.push(performance.now() - begin);
     if (state.frames.length > 60) state.frames.shift();
-    requestAnimationFrame(tick);
 }
 
 function listen() {
-    $("stream").addEventListener("change", () => {
+    const on = (id, event, act) =>
+        $(id).addEventListener(event, async () => {
+            try {
+                await act($(id));
+            } catch (error) {
+                fail(error);
+            }
+        });
+    on("stream", "change", () => {
         noSizes();
         start();
     });
-    $("memory").addEventListener("input", () => {
+    on("memory", "input", () => {
         $("memory-text").textContent = kib(memoryOf($("memory").value));
         start();
     });
-    $("speed").addEventListener("input", () => ($("speed-text").textContent = SPEEDS[$("speed").value].toLocaleString("en")));
-    $("play").addEventListener("click", () => {
-        state.playing = !state.playing;
-        $("play").textContent = state.playing ? "Pause" : "Play";
+    on("speed", "input", () => ($("speed-text").textContent = SPEEDS[$("speed").value].toLocaleString("en")));
+    on("play", "click", () => {
+        if (state.failed) say("");
+        play(!state.playing);
+        show();
     });
-    $("flip").addEventListener("click", () => {
+    on("flip", "click", () => {
         state.flipped += 1;
         state.history.flips.push(state.history.ours.rows);
     });
-    $("restart").addEventListener("click", start);
-    $("compare").addEventListener("click", compare);
-    $("save").addEventListener("click", () => download(state.model.save(), "model.pk"));
+    on("restart", "click", start);
+    on("compare", "click", compare);
+    on("save", "click", () => download(state.model.save(), "model.pk"));
     const file = (id, use) =>
-        $(id).addEventListener("change", async () => {
-            const [chosen] = $(id).files;
-            $(id).value = "";
-            if (!chosen) return;
-            try {
-                await use(chosen);
-            } catch (error) {
-                say(error.message);
-            }
+        on(id, "change", async (control) => {
+            const [chosen] = control.files;
+            control.value = "";
+            if (chosen) await use(chosen);
         });
     file("csv", async (chosen) => useTable(await chosen.text()));
     file("load", async (chosen) => useModel(await chosen.arrayBuffer()));
@@ -467,7 +530,7 @@ function listen() {
         const x = ((event.clientX - box.left) / box.width) * 2 * REACH - REACH;
         const y = REACH - ((event.clientY - box.top) / box.height) * 2 * REACH;
         state.drawn.push([x, y, state.pen]);
-        say("");
+        if (!state.failed) say("");
     };
     canvas.addEventListener("pointerdown", add);
     canvas.addEventListener("pointermove", add);

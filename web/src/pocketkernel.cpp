@@ -41,13 +41,22 @@ __attribute__((no_builtin("memset"))) void* memset(void* to, int value, std::siz
 #define EXPORTED(name) extern "C" __attribute__((export_name(#name)))
 
 EXPORTED(configure)
-void configure(std::size_t features, std::size_t classes, std::size_t budget, std::uint32_t seed_low,
-               std::uint32_t seed_high) {
+void configure(std::size_t features, std::size_t classes, std::size_t budget, std::uint32_t loss, std::uint32_t removal,
+               std::uint32_t storage, std::uint32_t seed_low, std::uint32_t seed_high) {
     request.config = Config();
     request.config.features = features;
     request.config.classes = classes;
     request.config.budget = budget;
+    request.config.loss = Loss(loss);
+    request.config.removal = Removal(removal);
+    request.config.storage = Storage(storage);
     request.config.seed = std::uint64_t(seed_high) << 32 | seed_low;
+}
+// The parameters are numbered in the order of `for_each_parameter`.
+EXPORTED(set_parameter) void set_parameter(std::size_t number, double value) {
+    for_each_parameter(request.config, [&](const char*, auto& field) {
+        if (number-- == 0) field = static_cast<std::decay_t<decltype(field)>>(value);
+    });
 }
 EXPORTED(add_kernel) void add_kernel(std::uint32_t family, double parameter, std::uint32_t order) {
     if (request.config.kernel_count < max_kernels)
@@ -67,32 +76,25 @@ EXPORTED(make_learner) Model* make_learner(void* block, std::size_t bytes) {
     return make(request.config, block, bytes, learner) == Status::ok ? learner : nullptr;
 }
 
-// Rows one after another; `count` scores for each, one per class, from before learning. Returns the status of the first
-// row that cannot be learned, and learns those before it.
-EXPORTED(learn)
-int learn(Model* learner, const double* rows, const std::int32_t* labels, std::size_t count, double* scores) {
-    const std::size_t d = learner->config().features, C = learner->config().classes;
-    for (std::size_t n = 0; n < count; ++n) {
-        std::size_t fault = 0;
-        if (static_cast<std::size_t>(labels[n]) >= C) return static_cast<int>(Status::label_unknown);
-        const Status status =
-            check_values<true>(rows + n * d, d, Model::largest_value(learner->config().storage), fault);
-        if (status != Status::ok) return static_cast<int>(status);
-        learner->learn(Row<double>{rows + n * d}, static_cast<std::size_t>(labels[n]), 1.0, scores + n * C);
-    }
-    return 0;
-}
-EXPORTED(score) int score(Model* learner, const double* rows, std::size_t count, double* scores) {
-    const std::size_t d = learner->config().features, C = learner->config().classes;
+// Whether rows, one after another, can be learned or scored.
+EXPORTED(check_rows) int check_rows(const Model* learner, const double* rows, std::size_t count) {
     std::size_t fault = 0;
-    const Status status = check_values<true>(rows, count * d, Model::largest_value(learner->config().storage), fault);
-    if (status != Status::ok) return static_cast<int>(status);
+    const double limit = Model::largest_value(learner->config().storage);
+    return static_cast<int>(check_values<true>(rows, count * learner->config().features, limit, fault));
+}
+// `count` scores for each row, one per class, from before learning. `check_rows` comes before, and labels are classes.
+EXPORTED(learn)
+void learn(Model* learner, const double* rows, const std::int32_t* labels, std::size_t count, double* scores) {
+    const std::size_t d = learner->config().features, C = learner->config().classes;
+    for (std::size_t n = 0; n < count; ++n)
+        learner->learn(Row<double>{rows + n * d}, static_cast<std::size_t>(labels[n]), 1.0, scores + n * C);
+}
+EXPORTED(score) void score(Model* learner, const double* rows, std::size_t count, double* scores) {
+    const std::size_t d = learner->config().features, C = learner->config().classes;
     for (std::size_t n = 0; n < count; ++n)
         learner->score(Row<double>{rows + n * d}, learner->workspace(), scores + n * C);
-    return 0;
 }
 
-EXPORTED(state_bytes_of) std::size_t state_bytes_of(const Model* learner) { return state_bytes(*learner); }
 EXPORTED(save_state) void save_state(const Model* learner, unsigned char* to) { save(*learner, to); }
 EXPORTED(load_state) int load_state(Model* learner, const unsigned char* from, std::size_t size) {
     return static_cast<int>(load(*learner, from, size));
@@ -109,4 +111,3 @@ EXPORTED(report) void report(const Model* learner, double* out) {
 
 EXPORTED(status_subject) const char* status_subject(int status) { return describe(Status(status)).subject; }
 EXPORTED(status_sentence) const char* status_sentence(int status) { return describe(Status(status)).sentence; }
-EXPORTED(level) int level() { return POCKETKERNEL_REGISTER_BYTES; }

@@ -91,9 +91,13 @@ struct Workspace {
 
 template <class T>
 [[nodiscard]] Status check_common(const Config& c, bool needs_smooth_loss, bool multiclass = false,
-                                  std::size_t least_budget = 1) {
+                                  std::size_t least_budget = 1, Task task = Task::classification) {
     if (c.features < 1 || c.features > 1000000) return Status::features_out_of_range;
-    if (c.classes < 2 || c.classes > (multiclass ? 10000 : 2)) return Status::classes_out_of_range;
+    if (task == Task::regression) {
+        if (c.classes < 1 || c.classes > 1000) return Status::outputs_out_of_range;
+    } else if (c.classes < 2 || c.classes > (multiclass ? 10000 : 2)) {
+        return Status::classes_out_of_range;
+    }
     if (c.storage != Storage::full && sizeof(T) != sizeof(float)) return Status::storage_unsuited;
     if (c.budget < least_budget || c.budget > 10000000) return Status::budget_out_of_range;
     if (needs_smooth_loss && !is_smooth(c.loss)) return Status::loss_not_smooth;

@@ -43,10 +43,7 @@ class PocketRegressor : public Learner<T> {
     static constexpr bool multiclass = true;  // a score for each target
 
     [[nodiscard]] static Status check(const Config& c) {
-        if (c.classes < 1 || c.classes > 1000) return Status::outputs_out_of_range;
-        Config with_labels = c;
-        with_labels.classes = 2;
-        const Status status = check_common<T>(with_labels, false, false, 0);
+        const Status status = check_common<T>(c, false, false, 0, task);
         if (status != Status::ok) return status;
         if (c.storage != Storage::full) return Status::storage_unsuited;
         if (c.quantile != 0.0 && !(c.quantile >= 0.001 && c.quantile <= 0.999)) return Status::quantile_out_of_range;

@@ -5,11 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pocketkernel.evaluate import RawModel
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.learners import OnlineLearner, contents_of, recipe_of, room_for_scores
 from pocketkernel.stream import OnlineStandard, Scaler
 from pocketkernel.stream.encode import Encoding
+
+HEADER_BYTES = 32
+"""Of a learner's state: its model, its size, its checksum."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +43,30 @@ class Exported:
     @property
     def state(self) -> bytes:
         """The state of the learner, then that of the scaler."""
-        return contents_of(self.learner).state + scaler_state(self.scaler)
+        learner = contents_of(self.learner).state
+        return learner + scaler_state(self.scaler, learner)
 
 
-def scaler_state(scaler: Scaler | None) -> bytes:
-    """What a scaler has learned: the number of rows, then its figures for every column, as little-endian words."""
+def scaler_state(scaler: Scaler | None, learner: bytes) -> bytes:
+    """What a scaler has learned, as little-endian words, to follow the state of a learner.
+
+    The number of rows, then its figures for every column, then a checksum of these and of the learner's header.
+    """
     if scaler is None:
         return b""
     state = scaler.get_state()
     figures = (state[name].astype("<f8").tobytes() for name in figures_of(scaler))
-    return scaler.count.to_bytes(8, "little") + b"".join(figures)
+    words = scaler.count.to_bytes(8, "little") + b"".join(figures)
+    return words + checksum(learner[:HEADER_BYTES] + words)
+
+
+def checksum(words: bytes) -> bytes:
+    """FNV-1a over 64-bit words, as in state.hpp."""
+    value = 0xCBF29CE484222325
+    for word in np.frombuffer(words, "<u8").tolist():
+        value = (value ^ word) * 0x100000001B3 % 2**64
+        value ^= value >> 29
+    return value.to_bytes(8, "little")
 
 
 def figures_of(scaler: Scaler) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pocketkernel.device.model import Exported, exported, figures_of, scaler_state
+from pocketkernel.device.model import HEADER_BYTES, Exported, checksum, exported, figures_of
 from pocketkernel.learners import contents_of, restored
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import Scaler
@@ -38,7 +38,7 @@ def scaler_from_bytes(model: Any, state: bytes) -> Scaler:
     if known.scaler is None:
         raise ValueError("this model has no scaler.")
     words = _parts(known, state)[1]
-    figures = np.frombuffer(words, "<f8", offset=8).astype(np.float64).reshape(-1, known.recipe.features)
+    figures = np.frombuffer(words[8:-8], "<f8").astype(np.float64).reshape(-1, known.recipe.features)
     learned = known.scaler.get_state()
     learned |= dict(zip(figures_of(known.scaler), figures.copy(), strict=True))
     learned["count"] = np.array(int.from_bytes(words[:8], "little"))
@@ -47,7 +47,10 @@ def scaler_from_bytes(model: Any, state: bytes) -> Scaler:
 
 def _parts(known: Exported, state: bytes) -> tuple[bytes, bytes]:
     """The state of the learner and that of the scaler."""
-    own, more = len(contents_of(known.learner).state), len(scaler_state(known.scaler))
-    if len(state) != own + more:
-        raise ModelFileError(f"the state of this model has {own + more} bytes, but {len(state)} were given.")
-    return bytes(state[:own]), bytes(state[own:])
+    own, whole = len(contents_of(known.learner).state), len(known.state)
+    if len(state) != whole:
+        raise ModelFileError(f"the state of this model has {whole} bytes, but {len(state)} were given.")
+    learner, scaler = bytes(state[:own]), bytes(state[own:])
+    if scaler and scaler[-8:] != checksum(learner[:HEADER_BYTES] + scaler[:-8]):
+        raise ModelFileError("the state is damaged: the checksum of its scaler is wrong.")
+    return learner, scaler

@@ -164,8 +164,8 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
                 f"the model file has a recipe for {reprlib.repr(recipe.learner)}, but {type(self).__name__} needs "
                 f"{self._learner!r}."
             )
-        names, extra = model["feature_names"], model["extra"]
-        if model["n_features"] != recipe.features or not _are_names(names, recipe.features):
+        names, features, extra = model["feature_names"], model["n_features"], model["extra"]
+        if not (_is_count(features) and features == recipe.features and _are_names(names, features)):
             raise ModelFileError(f"the model file does not name the {recipe.features} features of its recipe.")
         if not isinstance(extra, dict):
             raise ModelFileError(f"the model file has an invalid extra, {reprlib.repr(extra)}.")

@@ -24,6 +24,11 @@ namespace {
 PocketModel model;
 
 int minus(pocketkernel::Status status) { return -static_cast<int>(status); }
+#if !PK_REGRESSION
+int predicted_or(pocketkernel::Status status, const double* scores) {
+    return status == pocketkernel::Status::ok ? PocketModel::predicted(scores) : minus(status);
+}
+#endif
 
 }  // namespace
 
@@ -36,24 +41,25 @@ int pk_learn(const pk_value* row, const double* targets, double* answers) {
     double room[PK_OUTPUTS];
     return minus(model.learn(row, targets, answers ? answers : room));
 }
-int pk_score(const pk_value* row, double* answers) { return minus(model.score(row, answers)); }
+int pk_score(const pk_value* row, double* answers) {
+    double room[PK_OUTPUTS];
+    return minus(model.score(row, answers ? answers : room));
+}
 #else
 int pk_learn(const pk_value* row, int label, double* scores) {
     double room[PK_OUTPUTS];
     if (!scores) scores = room;
-    const pocketkernel::Status status = model.learn(row, static_cast<std::size_t>(label), scores);
-    return status == pocketkernel::Status::ok ? PocketModel::predicted(scores) : minus(status);
+    return predicted_or(model.learn(row, static_cast<std::size_t>(label), scores), scores);
 }
 int pk_score(const pk_value* row, double* scores) {
     double room[PK_OUTPUTS];
     if (!scores) scores = room;
-    const pocketkernel::Status status = model.score(row, scores);
-    return status == pocketkernel::Status::ok ? PocketModel::predicted(scores) : minus(status);
+    return predicted_or(model.score(row, scores), scores);
 }
 #endif
 
 size_t pk_save(unsigned char* to, size_t room) {
-    if (room < PK_STATE_BYTES) return 0;
+    if (room < PK_STATE_BYTES || !to || !model.started()) return 0;
     model.save(to);
     return PK_STATE_BYTES;
 }

@@ -1,9 +1,9 @@
 /* The model of this project as a C interface, on one static block of memory. No heap, no exceptions.
  *
  * Call pk_start once, then pk_learn and pk_score. Not for use from an interrupt while another call is running.
- * A row has pk_features values; where the model takes missing values, NaN is one. Functions that return an int return a
- * negative number, minus the number of a pocketkernel::Status, if the row, the label or the state cannot be used; the
- * model is then unchanged. */
+ * A row has PK_FEATURES values; where the model takes missing values, NaN is one. Functions that return an int return a
+ * negative number, minus the number of a pocketkernel::Status, if the row, the label or the state cannot be used, if a
+ * pointer that they need is null, or if pk_start has not succeeded; the model is then unchanged. */
 #ifndef PK_MODEL_H
 #define PK_MODEL_H
 
@@ -15,7 +15,8 @@
 extern "C" {
 #endif
 
-/* Build the model and load the state that it was exported with. Returns 0. Calling it again starts from there again. */
+/* Build the model and load the state that it was exported with. Returns 0. Calling it again starts from there again. If
+ * it fails, which it does if the flash is damaged, there is no model, and all other calls return an error. */
 int pk_start(void);
 
 #if PK_REGRESSION
@@ -36,9 +37,9 @@ extern const char* const pk_labels[PK_CLASSES];
 #endif
 
 /* Write the state, PK_STATE_BYTES bytes, for pk_load or for pocketkernel.device.from_bytes in Python. Returns the
- * number of bytes; 0 if there is not so much room. */
+ * number of bytes; 0 if there is not so much room, or no model. */
 size_t pk_save(unsigned char* to, size_t room);
-/* Load a state of this model. Returns 0. Its size, its model and its checksum are checked. If the bytes may be forged,
+/* Load a state of this model. Returns 0. Its size, its model and its checksums are checked. If the bytes may be forged,
  * compile pk_model.cpp with -DPOCKETKERNEL_VALIDATION=1: impossible contents are then refused, too, and the model starts
  * again with nothing learned. */
 int pk_load(const unsigned char* from, size_t size);

@@ -12,12 +12,15 @@ class DeviceModel {
     using Status = pocketkernel::Status;
     static constexpr bool regression = Learner::task == pocketkernel::Task::regression;
 
-    // Builds the model, with the given state and constants.
+    // Builds the model, with the given state and constants. Until this succeeds, other calls are Status::not_ready.
     [[nodiscard]] Status start(const unsigned char* state, std::size_t size, const unsigned char* constants) {
-        const Status status = pocketkernel::make<Learner, false>(pk_config::config(), block_, sizeof block_, learner_);
-        if (status != Status::ok) return status;
-        pocketkernel::take_constants(*learner_, constants);
-        return load(state, size);
+        Status status = pocketkernel::make<Learner, false>(pk_config::config(), block_, sizeof block_, learner_);
+        if (status == Status::ok) {
+            pocketkernel::take_constants(*learner_, constants);
+            status = load(state, size);
+        }
+        if (status != Status::ok) learner_ = nullptr;
+        return status;
     }
 
     // Learns a row of a classifier; `scores` receives PK_OUTPUTS numbers from before learning.
@@ -33,8 +36,8 @@ class DeviceModel {
     }
     // Learns a row of a regressor; `answers` receives the PK_OUTPUTS numbers that were predicted for it.
     [[nodiscard]] Status learn(const pk_value* row, const double* targets, double* answers) {
-        Status status = check(row);
-        for (std::size_t r = 0; r < PK_OUTPUTS; ++r)
+        Status status = targets ? check(row) : Status::not_ready;
+        for (std::size_t r = 0; status == Status::ok && r < PK_OUTPUTS; ++r)
             if (!(pocketkernel::absolute(targets[r]) <= 1e70)) status = Status::target_out_of_range;
         if (status != Status::ok) return status;
         if constexpr (regression) learner_->learn(scaler_.learn(row), targets, 1.0, answers);
@@ -60,34 +63,38 @@ class DeviceModel {
         return scores[0] >= 0.0;
     }
 
-    // PK_STATE_BYTES bytes: of the learner, then of the scaler.
+    // PK_STATE_BYTES bytes: of the learner, then of the scaler. Not before `start`.
     void save(unsigned char* to) const {
         pocketkernel::save(*learner_, to);
-        scaler_.save(to + pocketkernel::state_bytes(*learner_));
+        scaler_.save(to, to + pocketkernel::state_bytes(*learner_));
     }
+    // If it is refused, the model is unchanged, or reset; see pk_load.
     [[nodiscard]] Status load(const unsigned char* from, std::size_t size) {
+        if (!learner_ || !from) return Status::not_ready;
         const std::size_t own = pocketkernel::state_bytes(*learner_);
         if (size != own + Scaler::state_bytes) return Status::state_wrong_size;
-        if (!scaler_.valid(from + own)) return Status::state_damaged;
+        if (!scaler_.valid(from, from + own)) return Status::state_damaged;
         const Status status = pocketkernel::load(*learner_, from, own);
         if (status == Status::ok) scaler_.load(from + own);
         return status;
     }
+    bool started() const { return learner_ != nullptr; }
 
-    Learner& learner() { return *learner_; }
+    Learner& learner() { return *learner_; }  // not before `start`
 
   private:
     using Row = pocketkernel::Row<typename Scaler::Value>;
 
-    static Status check(const pk_value* row) {
+    Status check(const pk_value* row) const {
+        if (!learner_ || !row) return Status::not_ready;
         std::size_t fault = 0;
         const double limit = Scaler::bounds ? Scaler::largest : Learner::largest_value(pk_config::config().storage);
         return pocketkernel::check_values<Learner::takes_missing>(row, PK_FEATURES, limit, fault);
     }
 
-    alignas(pocketkernel::pack_bytes) unsigned char block_[PK_BLOCK_BYTES] = {};
-    Learner* learner_ = nullptr;
+    Learner* learner_ = nullptr;  // first, where an address reaches it
     Scaler scaler_;
+    alignas(pocketkernel::pack_bytes) unsigned char block_[PK_BLOCK_BYTES] = {};
 };
 
 using PocketModel = DeviceModel<pk_config::Learner, pk_config::Scaler>;
