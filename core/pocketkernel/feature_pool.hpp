@@ -30,6 +30,23 @@ inline bool is_linear_and_halving(const Config& c, std::size_t widths) {
     return suited;
 }
 
+// Where to go on looking for tiles of each owner, so that a series of searches takes one pass over all tiles. In a
+// program for one model tiles are few, and each search begins where the first one did.
+class TilesOf {
+  public:
+    explicit TilesOf(std::size_t first) : first_(first) {
+        for (std::size_t& one : next_) one = first;
+    }
+    std::size_t next(std::size_t owner) const { return remembers ? next_[owner] : first_; }
+    void found(std::size_t owner, std::size_t tile) {
+        if (remembers) next_[owner] = tile;
+    }
+
+  private:
+    static constexpr bool remembers = parts::kernels == 0;
+    std::size_t first_, next_[remembers ? max_kernels : 1];
+};
+
 template <class T>
 class FeaturePool {
   public:
@@ -152,7 +169,7 @@ class FeaturePool {
         best = larger(best, least_loss);
         for (std::size_t i = 1; i <= owners; ++i)
             total += shares[i] = exponential((1.0 - loss_of(i) / best) / tolerance);
-        std::size_t at[max_kernels] = {};  // no owner gives and takes
+        TilesOf search(0);  // no owner both gives and takes
         for (std::size_t move = 0; move <= tiles() / 8; ++move) {
             std::size_t from = 0, to = 0;
             double surplus = 1.0, deficit = 0.5;
@@ -163,7 +180,7 @@ class FeaturePool {
                 if (-over >= deficit) deficit = -over, to = i;
             }
             if (from == 0 || to == 0) return;
-            at[from] = lend(from, to, at[from]);
+            search.found(from, lend(from, to, search.next(from)));
             --count(from);
             ++count(to);
         }

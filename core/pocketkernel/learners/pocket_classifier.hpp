@@ -964,15 +964,14 @@ class PocketClassifier : public Learner<T> {
         // All ferns move once, not tile by tile, and owners are searched once: the cost is linear in the block.
         const unsigned char* before = ferns_at();
         const bool fewer = pool_.tiles() > tiles, more = pool_.tiles() < tiles;
-        std::size_t at[max_kernels];
-        for (std::size_t i = 1; i <= owners(); ++i) at[i] = pool_.tiles();
+        TilesOf search(pool_.tiles());
         while (pool_.tiles() > tiles) {
             // Of the owner that predicts worst, but rather of one that has several.
             std::size_t giver = 0;
             for (std::uint64_t at_least = 2; giver == 0; --at_least)
                 for (std::size_t i = 1; i <= owners(); ++i)
                     if (experts_[i].tiles >= at_least && (giver == 0 || loss_of(i) > loss_of(giver))) giver = i;
-            at[giver] = pool_.drop(giver, at[giver]);
+            search.found(giver, pool_.drop(giver, search.next(giver)));
             --experts_[giver].tiles;
         }
         if (fewer) std::memmove(ferns_at(), before, ferns_.size() * fern_bytes());
