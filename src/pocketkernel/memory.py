@@ -8,7 +8,7 @@ _UNITS = {
     "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
     "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
 }  # fmt: skip
-_PATTERN = re.compile(r"\s*(\d{1,18}(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_PATTERN = re.compile(r"\s*(\d{1,18}(?:\.\d+)?)\s*(?:([A-Za-z]+)\s*)?")
 
 
 def parse_bytes(memory: int | str | None) -> int:
@@ -22,6 +22,7 @@ def parse_bytes(memory: int | str | None) -> int:
     if isinstance(memory, Integral) and not isinstance(memory, bool):
         return int(memory)
     match = _PATTERN.fullmatch(memory) if isinstance(memory, str) else None
-    if match is None or match[2].lower() not in _UNITS:
+    unit = "" if match is None else (match[2] or "").lower()
+    if match is None or unit not in _UNITS:
         raise ValueError(f"memory={memory!r} is not a number of bytes: write 65536, '64KiB' or '1.5MB'.")
-    return int(float(match[1]) * _UNITS[match[2].lower()])
+    return int(float(match[1]) * _UNITS[unit])

@@ -26,6 +26,7 @@ _ADVICE = re.compile(
     r"\b(give|give all by|by|or|set|use|with|in|for wider rows, give) "
     r"(n_features|label|classes|format|learner|drop|categorical|numeric|date|task|delimiter|id)="
 )
+_OPTION_BEFORE = re.compile(r"(?<![a-z-])(--[a-z-]+) ([,;.:)])")
 
 
 class UsageError(Exception):
@@ -78,7 +79,7 @@ def describe(error: BaseException) -> str:
         text = f"{error.strerror}."
     text = " ".join(text.split())
     text = _ADVICE.sub(lambda found: f"{found[1]} --{_OPTIONS.get(found[2], found[2])} ", text)
-    text = re.sub(r"(--[a-z-]+) ([,;.:)])", r"\1\2", text)
+    text = _OPTION_BEFORE.sub(r"\1\2", text)
     for asked, option in (
         ("missing='mean'", "--missing mean"),
         ("permute=SEED", "--permute SEED"),

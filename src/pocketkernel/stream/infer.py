@@ -27,7 +27,7 @@ _NAMELESS = re.compile(r"column\d+|unnamed: \d+|index|rownames?", re.IGNORECASE)
 _CODE = re.compile(r"0\d+")
 _CODE_AMONG = re.compile(r"(?:^| )0\d")
 _DIGIT = re.compile(r"\d")
-_PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_PLAIN = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+")
 
 
@@ -250,7 +250,8 @@ def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
         wrong_by = {sign: values.to_numbers(numbers, sign + unit)[1] for sign in values.DECIMALS}
         best = min(wrong_by, key=lambda sign: _wrong(guess, wrong_by[sign], numbers))
         wrong = wrong_by[best]
-        right = [level for k, level in enumerate(numbers) if k not in set(wrong)]
+        odd = set(wrong)
+        right = [level for k, level in enumerate(numbers) if k not in odd]
         if _wrong(guess, wrong, numbers) <= TYPOS * guess.present and values.negatives_agree(right):
             style = (values.decimal_of(right, sample.decimal, unit) or best) + unit
             role: Role = "number" if style == POINT and all(map(_is_plain, right)) else "decimal"
