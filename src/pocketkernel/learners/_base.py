@@ -1,6 +1,7 @@
 """The common part of the classifiers: labels and predictions. The algorithms are in the core."""
 
 from dataclasses import field
+from reprlib import repr as short
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -130,7 +131,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         room = whole_number("n_classes", reserved)
         if room < max(labels, 2):
             raise ValueError(
-                f"n_classes={reserved!r} is too small: {whose} has {labels} "
+                f"n_classes={short(reserved)} is too small: {whose} has {labels} "
                 f"{'class' if labels == 1 else 'classes'}; use {max(labels, 2)} or more."
             )
         return room

@@ -76,8 +76,6 @@ class Delimited:
         if len(names) == 1 and (other := next((c for c in ";\t|," if c != delimiter and c in names[0]), "")):
             raise self._refused(f"fields divided by {delimiter!r}", f"{other!r}: give delimiter={other!r}")
         self.names = names
-        if not wanted:
-            self._follow_open_quote()
         self.schema = Schema(names, [] if wanted else self._numeric(len(names), INFERRED if infer else sample))
 
     def _check_text(self) -> None:
@@ -262,6 +260,7 @@ class Delimited:
 
     def _numeric(self, count: int, sample: int) -> list[bool]:
         """Whether the first rows have numbers in each column: try, and take off a column that does not."""
+        self._follow_open_quote()
         letters = ["n"] * count
         text = self.text
         left, start = min(sample, max(1, NUMBERS // count)), text.at
@@ -279,7 +278,7 @@ class Delimited:
         return [letter == "n" for letter in letters]
 
     def _first_rows(self, letters: str) -> tuple["_Page", int, int, _core.Parsed | None]:
-        """The first rows, how many, and where they end; rows that cannot be read are left out, but the first is told."""
+        """The first rows, how many, and where they end; without those that cannot be read, and the first fault."""
         most, rows, start = min(INFERRED, max(1, NUMBERS // len(letters))), 0, self.text.at
         page, fault = _Page(letters, most), None
         while rows < most:

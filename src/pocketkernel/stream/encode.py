@@ -194,7 +194,7 @@ class Encoding:
         # many columns and few rows.
         levels = [(at, one) for at, one in zip(starts.tolist(), self.features, strict=True) if one.kind == "category"]
         found = [one.places_of(table.texts[one.name], frozen=self.frozen) for _, one in levels]
-        at_row = np.array(found, np.int64).reshape(-1, len(table))
+        at_row = np.array(found, np.int64).reshape(len(levels), len(table))
         rows = np.broadcast_to(np.arange(len(table)), at_row.shape)[at_row >= 0]
         X[rows, (np.array([at for at, _ in levels], np.int64)[:, None] + at_row)[at_row >= 0]] = 1
         for place, numbers_of_text in written.items():

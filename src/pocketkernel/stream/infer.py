@@ -166,7 +166,7 @@ def as_kind(guess: Guess, kind: Role, style: str = "") -> Guess:
     present = list(guess.levels)
     if kind == "number":
         plain = all(_is_plain(text) for text in present)
-        style = "" if plain else (values.decimal_of(present) or guess.style or POINT)
+        style = "" if plain else (values.decimal_of(present) or POINT)
         return replace(guess, role="number" if plain else "decimal", style=style, note="")
     if kind == "date" and not style:
         found = dates.format_of(present[:1000]) if present else None
@@ -177,6 +177,8 @@ def as_kind(guess: Guess, kind: Role, style: str = "") -> Guess:
                 "such as %d/%m/%Y."
             )
         style = found[0]
+    elif kind == "date" and not dates.is_format(style):
+        raise ValueError(f"date={guess.name}={style} has no format of dates: use for example %d/%m/%Y, or {dates.ISO}.")
     return replace(guess, role=kind, style=style if kind == "date" else "", note="")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
+from reprlib import repr as short
 from typing import Any, Literal
 
 import numpy as np
@@ -51,6 +52,10 @@ def plain_classes(classes: Sequence[Any]) -> list[Any]:
         numbers = [float(name) for name in classes]
     except ValueError:
         return [str(name) for name in classes]
+    if not all(map(isfinite, numbers)):
+        raise ValueError(
+            f"classes={short(list(classes))} has a number that is not finite: use finite numbers, or text."
+        )
     return [int(number) if number.is_integer() else number for number in numbers]
 
 

@@ -96,6 +96,8 @@ def plan(
     guesses = {guess.name: guess for guess in infer(sample)}
     target = named_label(label, names, guesses)
     key = None if id is None else named(id, names, "id")
+    if key is not None and key == target:
+        raise ValueError(f"id={key!r} is the column of the labels: choose another column.")
     for option, kind, given in (("categorical", "category", categorical), ("numeric", "number", numeric)):
         for name in all_named(given, names, option):
             guesses[name] = as_kind(guesses[name], kind)  # type: ignore[arg-type]
