@@ -103,7 +103,7 @@ def test_without_names_the_first_line_is_like_the_others():
 @pytest.mark.parametrize("first", ['a,"c"x,y', 'a,"c,y'])
 @pytest.mark.parametrize("strict", [True, False])
 def test_names_that_cannot_be_read_are_refused(first, strict):
-    with pytest.raises(StreamError, match="line 1, column .*the first line may have the names of the columns"):
+    with pytest.raises(StreamError, match=r"line 1, column .*the first line may have the names of the columns"):
         opened("\n".join([first, *CLOSED]), strict=strict)
 
 

@@ -21,6 +21,8 @@ FLAGGED = 0.01  # share of missing values above which their absence is a column,
 UNSEEN = 0.01  # estimated share of rows with new levels below which a category needs no further places
 MANY = 20  # levels
 FEW_WORDS = 3  # different ones among numbers that may stand for something special
+FEWEST_IDS = 10  # texts that are all different, and no categories for that
+LONG = 40  # characters of a text, on average
 FIRST_DAY, LAST_DAY = 19_000_101, 21_001_231  # that a whole number may stand for
 _ID = re.compile(r"(?:^|[_\W])(?:id|uuid|guid|key|index|nr|no|rowid|rownum)$|[a-z](?:Id|ID|Key|Nr|No)$", re.IGNORECASE)
 _NAMELESS = re.compile(r"column\d+|unnamed: \d+|index|rownames?", re.IGNORECASE)
@@ -280,10 +282,10 @@ def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
 def _of_many(guess: Guess) -> Guess:
     """A category, unless it has too many levels to be one."""
     present, distinct = guess.present, len(guess.levels)
-    if not ((distinct >= 10 and distinct == present) or (distinct > MANY and 2 * distinct > present)):
+    if not ((distinct >= FEWEST_IDS and distinct == present) or (distinct > MANY and 2 * distinct > present)):
         return guess
     words = sum(len(level.split()) for level in guess.levels) / distinct
-    long = sum(map(len, guess.levels)) / distinct > 40
+    long = sum(map(len, guess.levels)) / distinct > LONG
     role: Role = "text" if words >= 2 or long else "id"
     return replace(guess, role=role, note=guess.note or f"{distinct:,} different in {present:,} rows")
 
