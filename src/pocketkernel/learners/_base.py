@@ -17,7 +17,7 @@ from pocketkernel.learners._class_weights import Counts, balanced, checked_class
 from pocketkernel.learners._coding import Coding
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._label_files import read_coding, write_coding, write_labels
-from pocketkernel.learners._labels import check_labels, checked_classes
+from pocketkernel.learners._labels import check_labels, checked_classes, plain_text
 from pocketkernel.learners._learner import Array, OnlineLearner, Scores
 from pocketkernel.learners._parameters import whole_number
 from pocketkernel.learners._recipe import Recipe
@@ -299,6 +299,25 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._multiclass
         return tags
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose label is predicted, as scikit-learn computes it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+            Rows.
+        y : array or series of shape (n,)
+            Their labels.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; None means 1.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        return float(super().score(X, plain_text(y), sample_weight))
 
     # ---- labels -----------------------------------------------------------------------------------------------------
 
