@@ -467,5 +467,5 @@ def test_labels_of_bytes_are_refused(y):
     for call in (PocketClassifier(memory="16KiB").fit, PocketClassifier(memory="16KiB").score):
         with pytest.raises((TypeError, ValueError), match=r"bytes|not fitted"):
             call(np.ones((2, 2)), y)
-    with pytest.raises(ValueError, match="cannot be written to a file: use .shorter. strings or numbers"):
+    with pytest.raises(ValueError, match=r"cannot be written to a file: use .shorter. strings or numbers"):
         PocketClassifier(memory="16KiB").partial_fit(np.ones((2, 2)), y, classes=y)

@@ -374,7 +374,7 @@ def test_text_in_another_code_is_skipped():
 def test_text_must_be_utf8():
     with pytest.raises(StreamError, match=r"line 3, column 3: expected text in UTF-8, found '\\\\xff'"):
         read(b"a,label\n1,x\n2,\xff\n")
-    with pytest.raises(StreamError, match="line 1: expected JSON, found 'utf-8' codec"):
+    with pytest.raises(StreamError, match="line 1, column 8: expected JSON in UTF-8, found"):
         read(b'{"a": "\xff"}\n')
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel import _core
-from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, shown
-from pocketkernel.stream.files import Opened, Text
+from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, listed, shown
+from pocketkernel.stream.files import LONGEST_LINE, Opened, Text
 from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import Sample
 from pocketkernel.stream.sniff import LINES, Before, delimiter_of, is_header, lines_before, title_lines
@@ -66,7 +66,7 @@ class Delimited:
         if header:
             names = self._named(above or first)
             if columns is not None and sorted(columns) != sorted(names):
-                raise self._refused(f"the columns {', '.join(columns)}", ", ".join(names))
+                raise self._refused(f"the columns {listed(columns)}", listed(names))
             if not above:
                 self.text.advance(self._after_first, self._first_lines)
         else:
@@ -260,7 +260,7 @@ class Delimited:
 
     def _numeric(self, count: int, sample: int) -> list[bool]:
         """Whether the first rows have numbers in each column: try, and take off a column that does not."""
-        self._follow_open_quote()
+        self._read_enough()
         letters = ["n"] * count
         text = self.text
         left, start = min(sample, max(1, NUMBERS // count)), text.at
@@ -289,14 +289,20 @@ class Delimited:
             fault = fault or done
         return page, rows, start, fault
 
-    def _follow_open_quote(self) -> None:
-        """Read on until it is known whether a quote that is open at the end of the text is closed."""
+    def _read_enough(self) -> None:
+        """Read on until there is a row to look at, and it is known whether a quote that is open at the end is stray."""
         text = self.text
-        while not text.final:
+        while not text.final and len(text.buffer) - text.at <= LONGEST_LINE:
             end = _core.delimited_end(text.buffer, text.at, self.delimiter, len(self.names))
-            if text.buffer.find(b"\n", end) < 0:
+            if text.buffer.find(b"\n", end) < 0 and self._has_row():
                 return
             text.more()
+
+    def _has_row(self) -> bool:
+        page, start = _Page("-" * len(self.names), 1), self.text.at
+        while (done := page.read(self.text, self.delimiter, start)).fault:
+            start = done.next
+        return done.rows > 0
 
     def _take_off_text(self, letters: list[str], start: int) -> None:
         """Mark all columns that have no number in the record at `start`: together, as reading it for each is slow."""

@@ -8,6 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from pocketkernel.stream.errors import listed, shown
+
 Label = str | int | Literal[False] | None
 LABEL_NAMES = ("label", "y", "target", "class")
 A_CLASS = "one of the classes"
@@ -26,8 +28,10 @@ def named(column: str | int, names: list[str], option: str) -> str:
         return column
     if isinstance(column, int) and -len(names) <= column < len(names):
         return names[column]
-    known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    raise ValueError(f"{option}={column!r} is not a column: choose one of these {len(names)}: {known}.")
+    raise ValueError(
+        f"{option}={shown(column) if isinstance(column, str) else column} is not a column: "
+        f"choose one of these {len(names)}: {listed(names)}."
+    )
 
 
 def label_of(label: Label, names: list[str]) -> str | None:
@@ -38,8 +42,7 @@ def label_of(label: Label, names: list[str]) -> str | None:
         return named(label, names, "label")
     found = [name for name in names if name.lower() in LABEL_NAMES]
     if len(found) != 1:
-        few = ", ".join(names[:20])
-        which = f"{' and '.join(found)} could be the label" if found else f"none of {few} has a typical name"
+        which = f"{' and '.join(found)} could be the label" if found else f"none of {listed(names)} has a typical name"
         raise ValueError(f"which column has the labels? {which}: give label=, or label=False if there are none.")
     return found[0]
 
