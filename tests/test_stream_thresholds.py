@@ -116,6 +116,13 @@ def test_places_for_levels_that_may_come(levels, places):
     assert described(many, whole=False)[1].places == places
 
 
+@pytest.mark.parametrize(("singles", "places"), [(10, 11), (11, 24)])
+def test_one_single_level_in_a_hundred_rows_promises_no_others(singles, places):
+    """UNSEEN."""
+    values = ["often"] * (1000 - singles) + [f"once{k}" for k in range(singles)]
+    assert described(values, whole=False)[1].places == places
+
+
 @pytest.mark.parametrize(("places", "spare"), [(15, 0), (16, 16), (17, 16)])
 def test_levels_without_a_place_share_some(places, spare):
     """SPARE: only where it is less than what the others have."""
