@@ -164,3 +164,18 @@ def test_the_helpers_agree_with_a_file():
     values = ["1.5", "2.5"] * 495 + ["oops"] * 10
     assert one_column(values)[0] == described(values)[0].role == "number"
     assert roles(inferred("a,y\n1,0\n2,1\n"))["a"] == "number"
+
+
+@pytest.mark.parametrize(("columns", "places"), [(32, 32), (41, 24)])
+def test_places_of_all_categories_together(columns, places):
+    """CATEGORY_COLUMNS: 1024, of which 32 have 32 each and 41 have 24."""
+    names = ",".join([*(f"c{k}" for k in range(columns)), "y"])
+    rows = [",".join([*(f"v{(row * 7 + k) % 40}" for k in range(columns)), str(row % 2)]) for row in range(120)]
+    stream = inferred("\n".join([names, *rows, ""]))
+    assert {feature.places for feature in stream.encoding.features} == {places}
+
+
+def test_a_date_has_at_most_forty_characters():
+    """LONGEST."""
+    assert dates.is_like_date("2020-" + "1" * 35)
+    assert not dates.is_like_date("2020-" + "1" * 36)
