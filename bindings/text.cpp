@@ -79,9 +79,12 @@ const char* read_number(const char* p, const char* end, double& value) {
 // The same for a whole field with typographic minus signs (U+2212), as they come from word processors and the web.
 bool read_typographic(const char* p, const char* end, double& value) {
     constexpr char minus[] = "\xe2\x88\x92";
-    std::string plain(p, end);
-    if (plain.find(minus) == std::string::npos) return false;
-    for (std::size_t at; (at = plain.find(minus)) != std::string::npos;) plain.replace(at, 3, "-");
+    const char* found = std::search(p, end, minus, minus + 3);
+    if (found == end) return false;
+    std::string plain;
+    plain.reserve(static_cast<std::size_t>(end - p));
+    for (; found != end; p = found + 3, found = std::search(p, end, minus, minus + 3)) plain.append(p, found) += '-';
+    plain.append(p, end);
     const char* const last = plain.data() + plain.size();
     return read_number(plain.data(), last, value) == last;
 }
@@ -233,14 +236,35 @@ struct Record {
     const char* at = nullptr;
     const char* next = nullptr;  // null: the chunk ends before the record does
     std::size_t lines = 0;
+    const char* open = nullptr;  // quote of the first field of several lines
+
+    // Ends the record with its first line: the quotes of those that follow may not belong to it.
+    void cut(const char* begin, const Chunk& chunk) {
+        next = std::min(line_end(begin, chunk.end) + 1, chunk.end);
+        lines = 1;
+    }
 };
 
 bool is_space(char c, char delimiter) { return (c == ' ' || c == '\t' || c == '\r') && c != delimiter; }
 
-Record read_record(const char* p, const Chunk& chunk, char delimiter, std::vector<Field>& fields) {
+// A row of several lines has at most this many bytes: if a quote is not closed by then, it is a stray one.
+constexpr std::ptrdiff_t longest_row = 16 << 20;
+
+// Reads a record; `columns` is 0 if it may have any number of fields. If its quotes cannot be paired, or if it has
+// several lines and not the right number of fields, it is faulty and ends with its first line: a stray quote costs no
+// other row. Time is linear in the size of a file: a line that leaves a quote open has one that would close an earlier
+// one, and not more fields than columns are looked for. (One more: R writes row names without a name of their own.)
+Record read_record(const char* const begin, const Chunk& chunk, char delimiter, std::size_t columns,
+                   std::vector<Field>& fields) {
     Record record;
     fields.clear();
-    for (;;) {
+    const auto unpaired = [&](const char* quote) {
+        record.fault = "unclosed";
+        record.at = quote;
+        record.cut(begin, chunk);
+        return record;
+    };
+    for (const char* p = begin;;) {
         while (p != chunk.end && is_space(*p, delimiter)) ++p;
         Field field{p, p, false, false};
         if (p != chunk.end && *p == '"') {
@@ -248,14 +272,15 @@ Record read_record(const char* p, const Chunk& chunk, char delimiter, std::vecto
             field.quoted = true;
             field.begin = ++p;
             for (;; ++p) {
-                if (p == chunk.end) {
-                    if (!chunk.final) return record;
-                    record.fault = "unclosed";
-                    record.at = quote;
-                    record.next = p;
-                    return record;
+                const bool too_long = record.open && p - record.open > longest_row;
+                if (p == chunk.end || too_long) {
+                    if (!chunk.final && !too_long) return record;
+                    return unpaired(record.open ? record.open : quote);
                 }
-                if (*p == '\n') ++record.lines;
+                if (*p == '\n') {
+                    ++record.lines;
+                    if (!record.open) record.open = quote;
+                }
                 if (*p != '"') continue;
                 if (p + 1 == chunk.end && !chunk.final) return record;
                 if (p + 1 == chunk.end || *(p + 1) != '"') break;
@@ -265,9 +290,10 @@ Record read_record(const char* p, const Chunk& chunk, char delimiter, std::vecto
             field.end = p++;
             while (p != chunk.end && is_space(*p, delimiter)) ++p;
             if (p != chunk.end && *p != delimiter && *p != '\n') {
+                if (record.open) return unpaired(record.open);
                 record.fault = "quote";
                 record.at = p;
-                while (p != chunk.end && *p != '\n') ++p;
+                p = line_end(p, chunk.end);
             }
         } else {
             while (p != chunk.end && *p != delimiter && *p != '\n') ++p;
@@ -275,6 +301,7 @@ Record read_record(const char* p, const Chunk& chunk, char delimiter, std::vecto
             while (field.end != field.begin && is_space(*(field.end - 1), delimiter)) --field.end;
         }
         fields.push_back(field);
+        if (record.open && columns && fields.size() > columns + 1) return unpaired(record.open);
         if (p != chunk.end && *p == delimiter) {
             ++p;
             continue;
@@ -282,8 +309,25 @@ Record read_record(const char* p, const Chunk& chunk, char delimiter, std::vecto
         if (p == chunk.end && !chunk.final) return record;
         ++record.lines;
         record.next = p == chunk.end ? p : p + 1;
+        const bool blank = fields.size() == 1 && !field.quoted && field.begin == field.end;
+        if (!*record.fault && !blank && fields.size() != columns) {
+            record.fault = "fields";
+            record.at = begin;
+            if (record.open && columns) record.cut(begin, chunk);
+        }
         return record;
     }
+}
+
+// Where the last complete record ends. If there is a newline after it, a quote is open there.
+std::size_t delimited_end(const nb::bytes& text, std::size_t start, const std::string& delimiter, std::size_t columns) {
+    const Chunk chunk(text, false);
+    if (delimiter.size() != 1) throw nb::value_error("expected a delimiter of one byte");
+    std::vector<Field> fields;
+    const char* p = chunk.from(start);
+    for (const char* next = p; next; p = next ? next : p)
+        next = read_record(p, chunk, delimiter[0], columns, fields).next;
+    return chunk.place(p);
 }
 
 bool stands_for_missing(const Field& field) {
@@ -299,8 +343,9 @@ bool stands_for_missing(const Field& field) {
     return false;
 }
 
-// `kinds` has a letter for every column: n for a number, t for text, - to skip it. Numbers go to `numbers`, missing
-// ones as NaN. The start and end of text go to `spans`; the end is negative if the text has doubled quotes.
+// `kinds` has a letter for every column: n for a number, t for text, - to skip it; none: any number of columns, which
+// is reported as the fault "fields". Numbers go to `numbers`, missing ones as NaN. The start and end of text go to
+// `spans`; the end is negative if the text has doubled quotes.
 Parsed parse_delimited(const nb::bytes& text, std::size_t start, bool final, const std::string& delimiter,
                        const std::string& kinds, Out<double, 2> numbers, Out<std::int64_t, 3> spans,
                        Out<std::int64_t, 1> lines) {
@@ -316,14 +361,9 @@ Parsed parse_delimited(const nb::bytes& text, std::size_t start, bool final, con
     fields.reserve(kinds.size());
     const char* p = chunk.from(start);
     while (p != chunk.end && done.rows != room) {
-        Record record = read_record(p, chunk, delimiter[0], fields);
+        Record record = read_record(p, chunk, delimiter[0], kinds.size(), fields);
         if (!record.next) break;
         const bool blank = fields.size() == 1 && !fields[0].quoted && fields[0].begin == fields[0].end;
-        if (!*record.fault && !blank && fields.size() != kinds.size()) {
-            record.fault = "fields";
-            record.at = p;
-            done.detail = fields.size();
-        }
         if (!*record.fault && !blank) {
             double* number = numbers.data() + done.rows * number_count;
             std::int64_t* span = spans.data() + done.rows * text_count * 2;
@@ -343,6 +383,7 @@ Parsed parse_delimited(const nb::bytes& text, std::size_t start, bool final, con
                         record.fault = "number";
                         record.at = field.begin;
                         done.detail = k;
+                        if (std::find(field.begin, field.end, '\n') != field.end) record.cut(p, chunk);
                     }
                     ++number;
                 }
@@ -352,6 +393,7 @@ Parsed parse_delimited(const nb::bytes& text, std::size_t start, bool final, con
         if (*record.fault) {
             done.fault = record.fault;
             done.at = chunk.place(record.at);
+            if (std::strcmp(record.fault, "fields") == 0) done.detail = fields.size();
             done.next = chunk.place(record.next);
             done.next_lines = done.lines + record.lines;
             break;
@@ -383,6 +425,8 @@ void add_text(nb::module_& m) {
     m.def("parse_delimited", parse_delimited, "text"_a, "start"_a, "final"_a, "delimiter"_a, "kinds"_a,
           "numbers"_a.noconvert(), "spans"_a.noconvert(), "lines"_a.noconvert(),
           "Reads complete records of delimited text into arrays, as many as fit.");
+    m.def("delimited_end", delimited_end, "text"_a, "start"_a, "delimiter"_a, "columns"_a,
+          "Position where the last complete record of delimited text ends.");
 }
 
 }  // namespace pocketkernel::binding

@@ -406,3 +406,66 @@ def test_a_value_that_changes_the_dict_of_features():
     features["a"] = Hostile()
     with pytest.raises(RuntimeError, match="changed"):
         model.learn_one(features, "no")
+
+
+# ---- labels of text, in every container ------------------------------------------------------------------------------
+
+NAMES = np.where(np.random.default_rng(5).normal(size=60) > 0, "plum", "kiwi")
+VARIABLE = getattr(np.dtypes, "StringDType", None)
+TEXTS = {
+    "object": lambda: NAMES.astype(object),
+    "np.str_": lambda: [np.str_(name) for name in NAMES],
+    "str and np.str_": lambda: [np.str_(name) if name == "plum" else str(name) for name in NAMES],
+    "pandas string": lambda: pd.Series(NAMES, dtype="string"),
+    "pandas Arrow": lambda: pd.Series(NAMES, dtype=pd.ArrowDtype(pa.string())),
+    "pandas categories, some unused": lambda: pd.Series(pd.Categorical(NAMES, ["apple", "kiwi", "plum", "quince"])),
+    "polars": lambda: pl.Series(NAMES),
+    "polars categories, some unused": lambda: pl.Series(NAMES, dtype=pl.Enum(["apple", "kiwi", "plum"])),
+    "arrow": lambda: pa.array(NAMES),
+    "arrow dictionary": lambda: pa.array(NAMES).dictionary_encode(),
+}
+if VARIABLE is not None:
+    TEXTS |= {
+        "StringDType": lambda: NAMES.astype(VARIABLE()),
+        "StringDType with NaN": lambda: NAMES.astype(VARIABLE(na_object=np.nan)),
+    }
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+@pytest.mark.parametrize("class_", [PocketClassifier, MOMDS])
+def test_labels_of_text_are_the_same_in_every_container(class_, kind):
+    X = np.random.default_rng(5).normal(size=(60, 3))
+    X[:, 0] = np.where(NAMES == "plum", 1, -1)
+    y = TEXTS[kind]()
+
+    def learners(labels):
+        fitted = class_(memory="16KiB", random_state=0).fit(X, labels)
+        pieces = class_(memory="16KiB", random_state=0).partial_fit(X[:30], labels[:30], classes=labels)
+        pieces.partial_fit(X[30:], labels[30:])
+        ahead = class_(memory="16KiB", random_state=0)
+        ahead.predict_then_learn(X, labels, classes=["kiwi", "plum"])
+        return fitted, pieces, ahead
+
+    for learner, usual in zip(learners(y), learners(NAMES), strict=True):
+        assert learner.classes_.tolist() == ["kiwi", "plum"] and learner.classes_.dtype.kind in "UO"
+        np.testing.assert_array_equal(learner.decision_function(X), usual.decision_function(X))
+        assert learner.score(X, y) == usual.score(X, NAMES) > 0.9
+
+
+@pytest.mark.skipif(VARIABLE is None, reason="needs NumPy 2")
+@pytest.mark.parametrize("nothing", [np.nan, None])
+def test_text_of_any_length_without_a_label(nothing):
+    X, y = np.ones((3, 2)), np.array(["a", nothing, "b"], VARIABLE(na_object=nothing))
+    learner = PocketClassifier(memory="16KiB").fit(X, ["a", "b", "a"])
+    for call in (learner.fit, learner.partial_fit, learner.predict_then_learn, learner.score):
+        with pytest.raises(ValueError, match=f"y has no label in row 1, but {nothing}: drop such rows first"):
+            call(X, y)
+
+
+@pytest.mark.parametrize("y", [np.array([b"a", b"b"]), [b"a", b"b"], np.array([b"a", b"b"], object)])
+def test_labels_of_bytes_are_refused(y):
+    for call in (PocketClassifier(memory="16KiB").fit, PocketClassifier(memory="16KiB").score):
+        with pytest.raises((TypeError, ValueError), match=r"bytes|not fitted"):
+            call(np.ones((2, 2)), y)
+    with pytest.raises(ValueError, match=r"cannot be written to a file: use .shorter. strings or numbers"):
+        PocketClassifier(memory="16KiB").partial_fit(np.ones((2, 2)), y, classes=y)

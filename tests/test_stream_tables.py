@@ -177,7 +177,8 @@ MALFORMED = [
     (b"a,b,label\n1,2,3\n\n\n4,5\n", 5, 1, "", "3 fields", "2"),
     (b"a,b,label\n1,2,3\n4,5,6,7\n", 3, 1, "", "3 fields", "4"),
     (b'a,b,label\n1,2,3\n4,"5"x,6\n', 3, 6, "", "',' or the end of the line after a quote", "'x,6'"),
-    (b'a,b,label\n1,2,3\n4,"5,6\n7,8,9\n', 3, 3, "", "a quote that is closed", "the end of the file"),
+    (b'a,b,label\n1,2,3\n4,"5,6\n', 3, 3, "", "a quote that is closed", "'\"5,6'"),
+    (b'a,b,label\n1,2,3\n4,"5,6', 3, 3, "", "a quote that is closed", "'\"5,6'"),
     (b'a,b,label\n1,2,"q\nr"\n4,x,6\n', 4, 3, "b", "a finite number", "'x'"),
     (b'{"a": 1, "label": 2}\n{"a": 1,, "label": 2}\n', 2, 9, "", "JSON (", "', \"label\": 2}'"),
     (b'{"a": 1, "label": 2}\n{"a": 1', 2, 8, "", "JSON (", "the end of the line"),
@@ -197,10 +198,6 @@ def test_malformed_rows(text, line, column, field, expected, found):
     error = caught.value
     assert (error.line, error.column, error.field, error.found) == (line, column, field, found)
     assert error.expected.startswith(expected)
-    if expected.startswith("a quote"):  # where the next row begins cannot be told
-        with pytest.raises(StreamError):
-            read(text, on_error="skip")
-        return
     after = b'\n7,8,"9"\n' if b"{" not in text else b'\n{"a": 7, "label": 2}\n'
     stream = open_stream(io.BytesIO(text + after), on_error="skip")
     assert gather(stream.blocks()).X[:, 0].tolist() == [1, 7]
@@ -377,7 +374,7 @@ def test_text_in_another_code_is_skipped():
 def test_text_must_be_utf8():
     with pytest.raises(StreamError, match=r"line 3, column 3: expected text in UTF-8, found '\\\\xff'"):
         read(b"a,label\n1,x\n2,\xff\n")
-    with pytest.raises(StreamError, match="line 1: expected JSON, found 'utf-8' codec"):
+    with pytest.raises(StreamError, match="line 1, column 8: expected JSON in UTF-8, found"):
         read(b'{"a": "\xff"}\n')
 
 

@@ -3,6 +3,7 @@
 import functools
 import os
 from numbers import Integral
+from reprlib import repr as short
 from typing import Any
 
 import joblib
@@ -30,7 +31,9 @@ def allowed_threads(n_jobs: Any) -> int:
     if n_jobs is None:
         return next((limit for limit in map(_from_environment, THREADS_VARIABLES) if limit), _cores())
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1):
-        raise ValueError(f"n_jobs={n_jobs!r} is not a number of threads: use 1 or more, -1 for all cores, or None.")
+        raise ValueError(
+            f"n_jobs={short(n_jobs)} is not a number of threads: use 1 or more, -1 for all cores, or None."
+        )
     return _cores() if n_jobs == -1 else min(int(n_jobs), _cores())
 
 

@@ -2,13 +2,14 @@
 
 import re
 from numbers import Integral
+from reprlib import repr as short
 
 _UNITS = {
     "": 1, "b": 1,
     "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
     "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
 }  # fmt: skip
-_PATTERN = re.compile(r"\s*(\d{1,18}(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_PATTERN = re.compile(r"\s*(\d{1,18}(?:\.\d+)?)\s*(?:([A-Za-z]+)\s*)?")
 
 
 def parse_bytes(memory: int | str | None) -> int:
@@ -20,8 +21,13 @@ def parse_bytes(memory: int | str | None) -> int:
     (65536, 1500000, 4096)
     """
     if isinstance(memory, Integral) and not isinstance(memory, bool):
-        return int(memory)
-    match = _PATTERN.fullmatch(memory) if isinstance(memory, str) else None
-    if match is None or match[2].lower() not in _UNITS:
-        raise ValueError(f"memory={memory!r} is not a number of bytes: write 65536, '64KiB' or '1.5MB'.")
-    return int(float(match[1]) * _UNITS[match[2].lower()])
+        size = int(memory)
+    else:
+        match = _PATTERN.fullmatch(memory) if isinstance(memory, str) else None
+        unit = "" if match is None else (match[2] or "").lower()
+        if match is None or unit not in _UNITS:
+            raise ValueError(f"memory={short(memory)} is not a number of bytes: write 65536, '64KiB' or '1.5MB'.")
+        size = int(float(match[1]) * _UNITS[unit])
+    if size >= 2**63:
+        raise ValueError(f"memory={short(memory)} is more than any computer has: write 65536, '64KiB' or '1.5MB'.")
+    return size

@@ -117,8 +117,8 @@ def _config_of(tokens: list[str]) -> tuple[Path | None, bool, list[str]]:
 
 def _read(path: Path, is_given: bool, branches: Sequence[Branch]) -> dict[str, Any]:
     try:
-        config = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        config = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except ValueError as error:  # also text that is not UTF-8, and integers of thousands of digits
         raise UsageError(f"{path} is not valid TOML: {error}.") from None
     except RecursionError:
         raise UsageError(f"{path} is not valid TOML: too many brackets within brackets.") from None

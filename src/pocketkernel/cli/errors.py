@@ -28,6 +28,7 @@ _ADVICE = re.compile(
     r"\b(give|give all by|by|or|set|use|with|in|for wider rows, give) "
     r"(n_features|label|classes|format|learner|drop|categorical|numeric|date|task|delimiter|id)="
 )
+_OPTION_BEFORE = re.compile(r"(?<![a-z-])(--[a-z-]+) ([,;.:)])")
 
 
 _SHORTAGE = ("can't start new thread", "Failed to launch worker thread", "failed to map segment", "Unable to allocate")
@@ -95,7 +96,7 @@ def describe(error: BaseException) -> str:
         text = f"there is not enough memory{why}: use a smaller --memory or --block, or allow more."
     text = " ".join(text.split())
     text = _ADVICE.sub(lambda found: f"{found[1]} --{_OPTIONS.get(found[2], found[2])} ", text)
-    text = re.sub(r"(--[a-z-]+) ([,;.:)])", r"\1\2", text)
+    text = _OPTION_BEFORE.sub(r"\1\2", text)
     for asked, option in (
         ("missing='mean'", "--missing mean"),
         ("permute=SEED", "--permute SEED"),

@@ -1,6 +1,5 @@
 """Options that verbs share, and how their values are parsed."""
 
-import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -10,9 +9,11 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter, Token
 
 from pocketkernel import gaussians
+from pocketkernel._json import parse
 from pocketkernel.cli.errors import UsageError
 from pocketkernel.evaluate.job import learner_class
 from pocketkernel.learners import budget_name
+from pocketkernel.stream.errors import shown
 from pocketkernel.stream.files import STDIN, find
 
 READING = Group("Reading", sort_key=3)
@@ -193,7 +194,7 @@ class Learning:
         for text in self.set or []:
             name, equals, value = text.partition("=")
             if not equals or not name:
-                raise UsageError(f"--set {text} does not have the form name=value.")
+                raise UsageError(f"--set {shown(text)} does not have the form name=value.")
             if name in given or name in ("kernels", "random_state"):
                 option = {"random_state": "seed", budget_name(class_): "budget"}.get(name, name)
                 raise UsageError(f"--set {name} has its own option: use --{option}.")
@@ -241,11 +242,11 @@ def parts(given: Iterable[str] | None) -> list[str]:
 
 def columns(given: Iterable[str] | None) -> list[str | int]:
     """Columns by name, or by index if they are integers."""
-    return [int(part) if part.removeprefix("-").isdecimal() else part for part in parts(given)]
+    return [int(part) if len(part) < 10 and part.removeprefix("-").isdecimal() else part for part in parts(given)]
 
 
 def literal(text: str) -> Any:
-    """Parse a value as JSON; "none" becomes None, and text that is not JSON stays text.
+    """Parse a value as JSON; "none" becomes None, and text that is not JSON stays text, as does what is too large.
 
     Examples
     --------
@@ -255,7 +256,7 @@ def literal(text: str) -> Any:
     if text.lower() in ("none", "null"):
         return None
     try:
-        return json.loads(text.lower() if text.lower() in ("true", "false") else text)
+        return parse(text.lower() if text.lower() in ("true", "false") else text)
     except ValueError:
         return text
 

@@ -49,7 +49,9 @@ def make_learner(name: str, parameters: Mapping[str, Any], task: str = CLASSIFIC
     for parameter in parameters:
         if parameter not in known:
             raise ValueError(f"{parameter} is not a parameter of {class_.__name__}: choose from {', '.join(known)}.")
-    return class_(**parameters)
+    made = class_(**parameters)
+    made.plan(1)  # refuses wrong values before anything is read
+    return made
 
 
 def takes_missing(name: str) -> bool:

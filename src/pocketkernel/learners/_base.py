@@ -1,6 +1,7 @@
 """The common part of the classifiers: labels and predictions. The algorithms are in the core."""
 
 from dataclasses import field
+from reprlib import repr as short
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from pocketkernel.learners._class_weights import Counts, balanced, checked_class
 from pocketkernel.learners._coding import Coding
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._label_files import read_coding, write_coding, write_labels
-from pocketkernel.learners._labels import check_labels, checked_classes
+from pocketkernel.learners._labels import check_labels, checked_classes, plain_text
 from pocketkernel.learners._learner import Array, OnlineLearner, Scores
 from pocketkernel.learners._parameters import whole_number
 from pocketkernel.learners._recipe import Recipe
@@ -130,7 +131,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         room = whole_number("n_classes", reserved)
         if room < max(labels, 2):
             raise ValueError(
-                f"n_classes={reserved!r} is too small: {whose} has {labels} "
+                f"n_classes={short(reserved)} is too small: {whose} has {labels} "
                 f"{'class' if labels == 1 else 'classes'}; use {max(labels, 2)} or more."
             )
         return room
@@ -298,6 +299,25 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self._multiclass
         return tags
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose label is predicted, as scikit-learn computes it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, d)
+            Rows.
+        y : array or series of shape (n,)
+            Their labels.
+        sample_weight : array of shape (n,), default=None
+            How much each row counts; None means 1.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        return float(super().score(X, plain_text(y), sample_weight))
 
     # ---- labels -----------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from numbers import Real
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ def checked_class_weight(class_weight: Any) -> Any:
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return class_weight
     if not isinstance(class_weight, Mapping):
-        raise ValueError(f"class_weight={class_weight!r} is unknown: use None, 'balanced' or a dict of weights.")
+        raise ValueError(f"class_weight={short(class_weight)} is unknown: use None, 'balanced' or a dict of weights.")
     for label, weight in class_weight.items():
         if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= float(weight) <= LARGEST:
-            raise ValueError(f"class_weight[{label!r}]={weight!r} is out of range: use a number from 0 to 1e9.")
+            raise ValueError(
+                f"class_weight[{short(label)}]={short(weight)} is out of range: use a number from 0 to 1e9."
+            )
     return dict(class_weight)
 
 

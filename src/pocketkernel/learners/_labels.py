@@ -31,6 +31,7 @@ def checked_classes(classes: Any) -> Array:
 
 def check_labels(y: Any, name: str = "y") -> Array:
     """Labels as a one-dimensional array: of an array, a list, a series, or a frame of one column."""
+    y = plain_text(y, name)
     if not isinstance(y, np.ndarray):
         given = _from_series(y, name)
         y = as_array(name, given, "a list, an array or a series of labels")
@@ -46,6 +47,15 @@ def check_labels(y: Any, name: str = "y") -> Array:
     return labels
 
 
+def plain_text(y: Any, name: str = "y") -> Any:
+    """Text of any length (NumPy's StringDType), which few libraries know, as usual text; whatever else as it is."""
+    if not isinstance(y, np.ndarray) or y.dtype.kind != "T":
+        return y
+    texts = y.astype(object)
+    _check_objects(texts.ravel().tolist(), name)
+    return texts.astype(str)
+
+
 def _check_objects(labels: list[Any], name: str) -> None:
     for row, label in enumerate(labels):
         if _is_missing(label):
@@ -53,7 +63,9 @@ def _check_objects(labels: list[Any], name: str) -> None:
         if isinstance(label, Iterable) and not isinstance(label, str | bytes):
             kind = type(label).__name__
             raise ValueError(f"{name} has a {kind} in row {row}, not a label: use one label per row.")
-    kinds = {Number if isinstance(label, Number) else type(label) for label in labels}
+    kinds = {
+        Number if isinstance(label, Number) else str if isinstance(label, str) else type(label) for label in labels
+    }
     if len(kinds) > 1:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise ValueError(f"{name} has labels of different types ({names}): use only numbers or only strings.")

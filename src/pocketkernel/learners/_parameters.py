@@ -95,9 +95,9 @@ class Parameters(Persistent):
         size, _, status = recipe.size()
         if status != 0:
             subject, sentence = _core.describe(status)
-            name = self._budget_name if subject == "budget" else subject
-            value = f"={short(getattr(self, name))}" if hasattr(self, name) else ""
-            raise ValueError(f"{name}{value} {sentence}.")
+            name = {"budget": self._budget_name, "classes": "n_classes"}.get(subject, subject)
+            given = getattr(self, name, None)
+            raise ValueError(f"{subject if given is None else f'{name}={short(given)}'} {sentence}.")
         return size
 
     def _fit_into(self, recipe: Recipe, memory: int) -> None:
@@ -135,30 +135,30 @@ def _checked_kernels(kernels: Any) -> tuple[Kernel, ...]:
 def one_of(name: str, value: Any, known: Iterable[str]) -> str:
     """`value` if it is one of the names known, else an error that lists them."""
     if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name}={value!r} is unknown: use one of {', '.join(map(repr, known))}.")
+        raise ValueError(f"{name}={short(value)} is unknown: use one of {', '.join(map(repr, known))}.")
     return value
 
 
 def number(name: str, value: Any) -> float:
     """`value` as a float, or an error that names the parameter."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{name}={value!r} is not a number.")
+        raise ValueError(f"{name}={short(value)} is not a number.")
     return float(value)
 
 
 def flag(name: str, value: Any) -> bool:
     """`value` as a bool, or an error that names the parameter."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}={value!r} is neither True nor False.")
+        raise ValueError(f"{name}={short(value)} is neither True nor False.")
     return bool(value)
 
 
 def whole_number(name: str, value: Any) -> int:
     """`value` as an int, or an error that names the parameter."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"{name}={value!r} is not an integer.")
+        raise ValueError(f"{name}={short(value)} is not an integer.")
     if not 0 <= int(value) < 2**62:
-        raise ValueError(f"{name}={value!r} is too {'small' if int(value) < 0 else 'large'}.")
+        raise ValueError(f"{name}={short(value)} is too {'small' if int(value) < 0 else 'large'}.")
     return int(value)
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from itertools import islice, repeat
+from reprlib import repr as short
 from typing import Any
 
 from pocketkernel._order import Order, permutations
@@ -21,10 +22,10 @@ def passes_of(epochs: Any, rows: int) -> int:
     if isinstance(epochs, str) and epochs == "auto":
         return min(math.ceil(ROUNDS / rows), MOST_PASSES)
     if isinstance(epochs, str):
-        raise ValueError(f"epochs={epochs!r} is unknown: use 'auto' or a positive integer.")
+        raise ValueError(f"epochs={short(epochs)} is unknown: use 'auto' or a positive integer.")
     passes = whole_number("epochs", epochs)
     if passes < 1:
-        raise ValueError(f"epochs={epochs!r} is too small: use 'auto' or a positive integer.")
+        raise ValueError(f"epochs={short(epochs)} is too small: use 'auto' or a positive integer.")
     return passes
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
+from reprlib import repr as short
 from types import MethodType
 from typing import Any
 
@@ -151,13 +152,13 @@ def plan(
         Exactly what a fit will give: ``nbytes`` and ``budget``.
     """
     if isinstance(n_features, bool) or not isinstance(n_features, Integral) or not 1 <= n_features <= MOST_FEATURES:
-        raise ValueError(f"n_features={n_features!r} is out of range: a row has 1 to {MOST_FEATURES:,} columns.")
+        raise ValueError(f"n_features={short(n_features)} is out of range: a row has 1 to {MOST_FEATURES:,} columns.")
     if n_classes is None:
         n_classes = getattr(estimator, "n_classes", None) or 2
-    if isinstance(n_classes, bool) or not isinstance(n_classes, Integral) or n_classes < 2:
-        raise ValueError(f"n_classes={n_classes!r} is out of range: use 2 or more.")
-    if isinstance(n_outputs, bool) or not isinstance(n_outputs, Integral) or n_outputs < 1:
-        raise ValueError(f"n_outputs={n_outputs!r} is out of range: use 1 or more.")
+    if isinstance(n_classes, bool) or not isinstance(n_classes, Integral) or not 2 <= n_classes < 2**62:
+        raise ValueError(f"n_classes={short(n_classes)} is out of range: use 2 or more.")
+    if isinstance(n_outputs, bool) or not isinstance(n_outputs, Integral) or not 1 <= n_outputs < 2**62:
+        raise ValueError(f"n_outputs={short(n_outputs)} is out of range: use 1 or more.")
     class_ = estimator if isinstance(estimator, type) else type(estimator)
     given = {} if estimator is class_ else estimator.get_params(deep=False)
     if memory is not None:

@@ -1,6 +1,7 @@
 """PocketRegressor: like PocketClassifier, for real targets."""
 
 from dataclasses import field
+from reprlib import repr as short
 from typing import Any, Self
 
 import numpy as np
@@ -158,7 +159,7 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
         """
         share = number("coverage", coverage)
         if not 0.01 <= share <= 0.999:
-            raise ValueError(f"coverage={coverage!r} is out of range: use a share from 0.01 to 0.999.")
+            raise ValueError(f"coverage={short(coverage)} is out of range: use a share from 0.01 to 0.999.")
         margins = np.reshape(self._fitted().margins(share), (-1, 2)) * [-1.0, 1.0]
         return margins[0] if self.n_outputs_ == 1 else margins
 
@@ -204,7 +205,7 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
     def _configure(self, recipe: Recipe, rows: int | None, **derived: Any) -> None:
         loss, level = one_of("loss", self.loss, LOSSES), number("quantile", self.quantile)
         if loss == "quantile" and not 0.001 <= level <= 0.999:
-            raise ValueError(f"quantile={self.quantile!r} is out of range: use a number from 0.001 to 0.999.")
+            raise ValueError(f"quantile={short(self.quantile)} is out of range: use a number from 0.001 to 0.999.")
         super()._configure(recipe, rows, quantile={"squared": 0.0, "absolute": 0.5, "quantile": level}[loss])
 
     def __sklearn_tags__(self) -> Any:

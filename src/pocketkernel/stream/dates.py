@@ -67,6 +67,23 @@ def is_like_date(text: str) -> bool:
     return len(text) <= LONGEST and _SEPARATED.search(text) is not None and _ANY_SHAPE.fullmatch(text) is not None
 
 
+def is_format(format: str) -> bool:
+    """Whether dates can be written and read in this format.
+
+    Examples
+    --------
+    >>> is_format("%d/%m/%Y"), is_format("ISO"), is_format("%Y%Y"), is_format("day")
+    (True, True, False, False)
+    """
+    if format == ISO:
+        return True
+    try:
+        datetime.strptime(_ORIGIN.strftime(format), format)
+    except (ValueError, re.error):  # a directive that is unknown or occurs twice
+        return False
+    return "%" in format
+
+
 def parts_of(format: str, texts: Sequence[str]) -> list[str]:
     """What is told of dates in this format: days, and circles of year, week and day, as far as the texts have them."""
     if format in _TIMES:
@@ -94,7 +111,7 @@ def to_columns(texts: Texts, format: str, parts: Sequence[str]) -> tuple[Floats,
     for row, text in enumerate(texts):
         if text is None:
             continue
-        numbers = _numbers(text, format, tuple(parts))
+        numbers = _numbers(text, format, tuple(parts)) if len(text) <= LONGEST + len(format) else None
         if numbers is not None:
             columns[row] = numbers
         elif text not in NO_NUMBER:

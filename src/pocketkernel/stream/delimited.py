@@ -5,14 +5,14 @@ The records are parsed in the binding (text.cpp), which reports line and column 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
 
 from pocketkernel import _core
-from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, shown
-from pocketkernel.stream.files import Opened, Text
+from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, listed, shown
+from pocketkernel.stream.files import LONGEST_LINE, Opened, Text
 from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import Sample
 from pocketkernel.stream.sniff import LINES, Before, delimiter_of, is_header, lines_before, title_lines
@@ -54,9 +54,10 @@ class Delimited:
             start = self.text.buffer[self.text.at : self.text.at + (1 << 16)]
             delimiter = before.delimiter or (delimiter_of(start, usual, wanted) if infer else usual)
         self.delimiter = delimiter
-        titles = self._skip_titles(wanted) if infer and header is not False and columns is None else range(0)
+        self._may_have_names = header is not False and columns is None
+        titles = self._skip_titles(wanted) if infer and self._may_have_names else range(0)
         first = self._first_record()
-        above = self._names_above(before, first, wanted) if header is not False and columns is None else []
+        above = self._names_above(before, first, wanted) if self._may_have_names else []
         if header is None:
             header = bool(above) or self._has_header(first, columns, wanted)
         self.header, self.remarks = header, _remarks(before, bool(above), titles)
@@ -65,7 +66,7 @@ class Delimited:
         if header:
             names = self._named(above or first)
             if columns is not None and sorted(columns) != sorted(names):
-                raise self._refused(f"the columns {', '.join(columns)}", ", ".join(names))
+                raise self._refused(f"the columns {listed(columns)}", listed(names))
             if not above:
                 self.text.advance(self._after_first, self._first_lines)
         else:
@@ -116,19 +117,15 @@ class Delimited:
 
     def sample(self) -> Sample:
         """The first rows, as text and, where they are, as numbers."""
-        pages = list(self._pages("t" * len(self.names)))
-        if not any(done.rows for _, done in pages) and pages[0][1].fault:
-            raise self._error(pages[0][1])
-        columns = [self._texts(page.spans[: done.rows], {}) for page, done in pages]
-        texts: dict[str, Texts] = dict(
-            zip(self.names, map(list, map(chain.from_iterable, zip(*columns, strict=True))), strict=True)
-        )
-        last = pages[-1][1]
-        whole = self.text.final and (last.next if last.fault else last.end) >= len(self.text.buffer)
+        page, rows, end, fault = self._first_rows("t" * len(self.names))
+        if not rows and fault:
+            raise self._error(fault)
+        texts: dict[str, Texts] = dict(zip(self.names, self._texts(page.spans[:rows], {}), strict=True))
+        whole = self.text.final and end >= len(self.text.buffer)
         letters = "".join("n" if is_number else "-" for is_number in self.schema.numeric)
-        numbers = np.concatenate([page.numbers[: done.rows] for page, done in self._pages(letters)])
+        page, found, _, _ = self._first_rows(letters)
         numeric = [name for name, is_number in zip(*self.schema, strict=True) if is_number]
-        rows = sum(done.rows for _, done in pages)
+        numbers = page.numbers[:found]
         decimal = COMMA if self.delimiter == ";" else POINT
         return Sample(
             rows, whole, texts, dict(zip(numeric, numbers.T, strict=True)), decimal=decimal, remarks=self.remarks
@@ -155,15 +152,8 @@ class Delimited:
                 yield table.without(faults) if faults else table
             text.advance(done.end, done.lines)
             if done.fault:
-                error = self._error(done, label)
-                if done.fault == "unclosed" and not self.lenient:  # where the next row begins cannot be told
-                    raise error
-                self.skipped.report(error)
-                after = text.buffer.find(b"\n", done.at) + 1 if done.fault == "unclosed" else 0
-                if after:  # the quote may be a sign like any other: only its line is left out
-                    text.advance(after, 1)
-                else:
-                    text.advance(done.next, done.next_lines - done.lines)
+                self.skipped.report(self._error(done, label))
+                text.advance(done.next, done.next_lines - done.lines)
             elif done.rows < len(page.lines):
                 if text.final:
                     return
@@ -198,19 +188,26 @@ class Delimited:
             return None
 
     def _first_record(self) -> list[str]:
-        """Fields of the first record, which stays to be read."""
+        """Fields of the first record, which stays to be read; without names, faulty lines before it are left out."""
         text = self.text
-        page = _Page("t", 1)
-        done = page.read(text, self.delimiter)
-        while not done.rows and not done.fault and not text.final:
-            text.more()
+        page, lines = _Page("", 1), 0
+        while True:
             done = page.read(text, self.delimiter)
-        if done.fault == "fields":
-            page = _Page("t" * done.detail, 1)
-            done = page.read(text, self.delimiter)
-        if done.fault:
+            if not done.rows and not done.fault and not text.final:
+                text.more()
+                continue
+            if done.fault == "fields":
+                page = _Page("t" * done.detail, 1)
+                done = page.read(text, self.delimiter)
+            if not done.fault:
+                break
             text.advance(done.end, done.lines)
-            raise self._error(done)
+            error, lines = self._error(done), lines + 1
+            if self._may_have_names or lines > LINES:
+                error.advice = "the first line may have the names of the columns" if self._may_have_names else ""
+                raise error
+            self.skipped.report(error)
+            text.advance(done.next, done.next_lines - done.lines)
         if not done.rows:
             raise StreamError("at least one line", "an empty file", file=text.name)
         self._after_first, self._first_lines = done.end, done.lines
@@ -263,30 +260,49 @@ class Delimited:
 
     def _numeric(self, count: int, sample: int) -> list[bool]:
         """Whether the first rows have numbers in each column: try, and take off a column that does not."""
+        self._read_enough()
         letters = ["n"] * count
         text = self.text
         left, start = min(sample, max(1, NUMBERS // count)), text.at
+        page = _Page("".join(letters), left)
         while left:
-            done = _Page("".join(letters), left).read(text, self.delimiter, start)
+            done = page.after(len(page.lines) - left).read(text, self.delimiter, start)
             left, start = left - done.rows, done.end
             if done.fault == "number":
                 self._take_off_text(letters, start)
+                page = _Page("".join(letters), left)
             elif done.fault:
                 start = done.next
             else:
                 break
         return [letter == "n" for letter in letters]
 
-    def _pages(self, letters: str) -> Iterator[tuple["_Page", _core.Parsed]]:
-        """The first rows, and how far each page goes; rows that cannot be read are left out."""
-        left, start = min(INFERRED, max(1, NUMBERS // len(letters))), self.text.at
-        while left:
-            page = _Page(letters, min(left, ROWS))
-            done = page.read(self.text, self.delimiter, start)
-            yield page, done
-            left, start = left - done.rows, done.next if done.fault else done.end
-            if not done.fault and done.rows < len(page.lines):
+    def _first_rows(self, letters: str) -> tuple["_Page", int, int, _core.Parsed | None]:
+        """The first rows, how many, and where they end; without those that cannot be read, and the first fault."""
+        most, rows, start = min(INFERRED, max(1, NUMBERS // len(letters))), 0, self.text.at
+        page, fault = _Page(letters, most), None
+        while rows < most:
+            done = page.after(rows).read(self.text, self.delimiter, start)
+            rows, start = rows + done.rows, done.next if done.fault else done.end
+            if not done.fault:
+                break
+            fault = fault or done
+        return page, rows, start, fault
+
+    def _read_enough(self) -> None:
+        """Read on until there is a row to look at, and it is known whether a quote that is open at the end is stray."""
+        text = self.text
+        while not text.final and len(text.buffer) - text.at <= LONGEST_LINE:
+            end = _core.delimited_end(text.buffer, text.at, self.delimiter, len(self.names))
+            if text.buffer.find(b"\n", end) < 0 and self._has_row():
                 return
+            text.more()
+
+    def _has_row(self) -> bool:
+        page, start = _Page("-" * len(self.names), 1), self.text.at
+        while (done := page.read(self.text, self.delimiter, start)).fault:
+            start = done.next
+        return done.rows > 0
 
     def _take_off_text(self, letters: list[str], start: int) -> None:
         """Mark all columns that have no number in the record at `start`: together, as reading it for each is slow."""
@@ -307,8 +323,8 @@ class Delimited:
             count = len(self.names)
             return text.error(f"{count} fields", f"{done.detail}", done.at)
         if done.fault == "unclosed":
-            return text.error("a quote that is closed", "the end of the file", done.at)
-        raw = text.buffer[done.at : done.next]
+            return text.error("a quote that is closed", text.buffer[done.at : done.next].rstrip(), done.at)
+        raw = text.buffer[done.at : max(done.next, text.buffer.find(b"\n", done.at))]
         if done.fault == "quote":
             return text.error(f"{self.delimiter!r} or the end of the line after a quote", raw[:20].rstrip(), done.at)
         name = self.names[done.detail]
@@ -323,7 +339,7 @@ class _Page:
     """Room for the rows that are read in one go."""
 
     def __init__(self, letters: str, rows: int) -> None:
-        self.letters = letters
+        self.letters = letters  # a column each; none: any number of columns
         self.numbers = np.empty((rows, letters.count("n")))
         self.spans = np.empty((rows, letters.count("t"), 2), np.int64)
         self.lines = np.empty(rows, np.int64)
@@ -333,6 +349,12 @@ class _Page:
         return _core.parse_delimited(
             text.buffer, start, text.final, delimiter, self.letters, self.numbers, self.spans, self.lines
         )
+
+    def after(self, rows: int) -> "_Page":
+        """The room after some rows."""
+        rest = copy(self)
+        rest.numbers, rest.spans, rest.lines = self.numbers[rows:], self.spans[rows:], self.lines[rows:]
+        return rest
 
     def read_field(self, raw: bytes) -> _core.Parsed:
         """Read a field by itself, as it is between its quotes."""

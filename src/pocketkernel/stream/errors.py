@@ -1,5 +1,6 @@
 """Errors in a stream, and the count of skipped rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Literal
@@ -123,3 +124,16 @@ def shown(text: bytes | str) -> str:
     """A short form of what was found."""
     text = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
     return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names of columns, each in a short form.
+
+    Examples
+    --------
+    >>> listed(["a", "b" * 50])
+    'a, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb...'
+    """
+    return ", ".join(name if len(name) <= 40 else name[:37] + "..." for name in names[:20]) + ", ..." * (
+        len(names) > 20
+    )

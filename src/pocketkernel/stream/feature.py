@@ -15,6 +15,7 @@ from pocketkernel.stream.values import Floats, Texts
 Kind = Literal["number", "decimal", "boolean", "date", "category"]
 KINDS = get_args(Kind)
 MOST_CATEGORIES = 1 << 16
+SHORT = 100  # characters of a text that may stay in a cache, which holds many
 
 
 @dataclass(slots=True)
@@ -140,7 +141,7 @@ class Feature:
         if self.kind == "decimal":
             good_style = values.is_style(self.style)
         else:
-            good_style = "%" in self.style or self.style == dates.ISO if self.kind == "date" else not self.style
+            good_style = dates.is_format(self.style) if self.kind == "date" else not self.style
         if not good_style:
             raise ModelFileError(f"{where}.style cannot be {self.style!r} for a {self.kind}.")
         if bool(self.parts) != (self.kind == "date") or len(set(self.parts)) < len(self.parts):
@@ -151,8 +152,12 @@ _NAMES = [one.name for one in fields(Feature)]
 _fields_of = attrgetter(*_NAMES)
 
 
-@lru_cache(maxsize=1 << 14)
 def _hash(text: str) -> int:
+    return _cached_hash(text) if len(text) <= SHORT else _cached_hash.__wrapped__(text)
+
+
+@lru_cache(maxsize=1 << 14)
+def _cached_hash(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 

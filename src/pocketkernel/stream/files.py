@@ -32,7 +32,7 @@ CHUNK = 1 << 20
 FEW_LINES = 16
 LONGEST_LINE = 64 << 20
 STDIN = "-"
-ZIP, WORKBOOK = b"PK\x03\x04", "[Content_Types].xml"
+ZIP, WORKBOOK = (b"PK\x03\x04", b"PK\x05\x06"), "[Content_Types].xml"  # the latter of an empty archive
 ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 SUFFIXES = {
     "libsvm": (".svm", ".libsvm", ".svmlight"),
@@ -258,7 +258,7 @@ def _member(file: BinaryIO, name: str, path: Path | None) -> Opened:
             if WORKBOOK in names:
                 raise StreamError("a table as text", "an Excel workbook: save the sheet as CSV", file=name)
             if len(members) != 1:
-                found = f"{len(members)}: {', '.join(one.filename for one in members[:5])}"
+                found = f"{len(members)}: {', '.join(one.filename for one in members[:5])}" if members else "none"
                 raise StreamError("one file in the archive", found, file=name)
             member = Counted(cast(BinaryIO, archive.open(members[0])))
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # broken, encrypted, an odd compression
@@ -354,7 +354,9 @@ class Text:
     def __init__(self, opened: Opened) -> None:
         self.opened = opened
         self.buffer = opened.read(CHUNK, wait=False)
-        self.at = 3 if self.buffer.startswith(b"\xef\xbb\xbf") else 0  # the first byte that has not been used
+        self.at = 0  # the first byte that has not been used
+        while self.buffer.startswith(codecs.BOM_UTF8, self.at):  # some programs write two
+            self.at += len(codecs.BOM_UTF8)
         self.line = 1  # number of the line there, from 1
         self.final = not self.buffer  # whether nothing follows
         self._chunk, self._before = CHUNK, 1  # bytes to read next, and the number of the line when they were last read

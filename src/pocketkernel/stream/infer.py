@@ -21,13 +21,15 @@ FLAGGED = 0.01  # share of missing values above which their absence is a column,
 UNSEEN = 0.01  # estimated share of rows with new levels below which a category needs no further places
 MANY = 20  # levels
 FEW_WORDS = 3  # different ones among numbers that may stand for something special
+FEWEST_IDS = 10  # texts that are all different, and no categories for that
+LONG = 40  # characters of a text, on average
 FIRST_DAY, LAST_DAY = 19_000_101, 21_001_231  # that a whole number may stand for
 _ID = re.compile(r"(?:^|[_\W])(?:id|uuid|guid|key|index|nr|no|rowid|rownum)$|[a-z](?:Id|ID|Key|Nr|No)$", re.IGNORECASE)
 _NAMELESS = re.compile(r"column\d+|unnamed: \d+|index|rownames?", re.IGNORECASE)
 _CODE = re.compile(r"0\d+")
 _CODE_AMONG = re.compile(r"(?:^| )0\d")
 _DIGIT = re.compile(r"\d")
-_PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_PLAIN = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+")
 
 
@@ -166,7 +168,7 @@ def as_kind(guess: Guess, kind: Role, style: str = "") -> Guess:
     present = list(guess.levels)
     if kind == "number":
         plain = all(_is_plain(text) for text in present)
-        style = "" if plain else (values.decimal_of(present) or guess.style or POINT)
+        style = "" if plain else (values.decimal_of(present) or POINT)
         return replace(guess, role="number" if plain else "decimal", style=style, note="")
     if kind == "date" and not style:
         found = dates.format_of(present[:1000]) if present else None
@@ -177,6 +179,8 @@ def as_kind(guess: Guess, kind: Role, style: str = "") -> Guess:
                 "such as %d/%m/%Y."
             )
         style = found[0]
+    elif kind == "date" and not dates.is_format(style):
+        raise ValueError(f"date={guess.name}={style} has no format of dates: use for example %d/%m/%Y, or {dates.ISO}.")
     return replace(guess, role=kind, style=style if kind == "date" else "", note="")
 
 
@@ -250,7 +254,8 @@ def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
         wrong_by = {sign: values.to_numbers(numbers, sign + unit)[1] for sign in values.DECIMALS}
         best = min(wrong_by, key=lambda sign: _wrong(guess, wrong_by[sign], numbers))
         wrong = wrong_by[best]
-        right = [level for k, level in enumerate(numbers) if k not in set(wrong)]
+        odd = set(wrong)
+        right = [level for k, level in enumerate(numbers) if k not in odd]
         if _wrong(guess, wrong, numbers) <= TYPOS * guess.present and values.negatives_agree(right):
             style = (values.decimal_of(right, sample.decimal, unit) or best) + unit
             role: Role = "number" if style == POINT and all(map(_is_plain, right)) else "decimal"
@@ -277,10 +282,10 @@ def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
 def _of_many(guess: Guess) -> Guess:
     """A category, unless it has too many levels to be one."""
     present, distinct = guess.present, len(guess.levels)
-    if not ((distinct >= 10 and distinct == present) or (distinct > MANY and 2 * distinct > present)):
+    if not ((distinct >= FEWEST_IDS and distinct == present) or (distinct > MANY and 2 * distinct > present)):
         return guess
     words = sum(len(level.split()) for level in guess.levels) / distinct
-    long = sum(map(len, guess.levels)) / distinct > 40
+    long = sum(map(len, guess.levels)) / distinct > LONG
     role: Role = "text" if words >= 2 or long else "id"
     return replace(guess, role=role, note=guess.note or f"{distinct:,} different in {present:,} rows")
 

@@ -27,6 +27,8 @@ FEWEST_ROWS = 8
 Row = tuple[int, dict[str, Any] | StreamError]
 TYPES = {"n": {int, float, bool, type(None)}, "t": {str, int, float, bool, type(None)}}  # by kind of column
 _WRITTEN = {str, type(None)}
+DEEPEST = 200  # lists and objects within each other
+_SHALLOW = f"JSON with at most {DEEPEST} brackets within brackets"
 
 
 def _no_constant(name: str) -> float:
@@ -58,11 +60,13 @@ class JsonLines:
         self.first: list[Row] = []
         self.ended = False
         wanted = INFERRED if infer and sample > 1 else sample
-        while len(self.first) < wanted and not self.ended:
-            self._more(self.first, min(wanted, len(self.first) + 1))
-            widest = max((len(row) for _, row in self.first[-1:] if isinstance(row, dict)), default=1)
-            wanted = min(wanted, max(FEWEST_ROWS, VALUES // max(1, widest)))
-        rows = [row for _, row in self.first if isinstance(row, dict)]
+        rows: list[dict[str, Any]] = []
+        faulty = INFERRED if skipped.on_error == "skip" else 1  # lines that are tried for a first row
+        while not self.ended and (len(self.first) < wanted or (not rows and len(self.first) < faulty)):
+            before = len(self.first)
+            self._more(self.first, before + 1)
+            rows += [row for _, row in self.first[before:] if isinstance(row, dict)]
+            wanted = min(wanted, max(FEWEST_ROWS, VALUES // max(1, len(rows[-1]) if rows else 1)))
         if not rows and self.first and (infer or skipped.on_error == "raise"):
             raise next(row for _, row in self.first if isinstance(row, StreamError))
         if infer and columns is None and self.ended and len(rows) == 1 and _holds_rows(rows[0]):
@@ -72,6 +76,8 @@ class JsonLines:
                 file=self.name,
             )
         counts, known = Counter(chain.from_iterable(rows)), set(known)
+        if not self.first and not known and columns is None:
+            raise StreamError("at least one object, {...}", "an empty file", file=self.name)
         least = len(rows) / 100 if infer else len(rows) / 2
         keys = [key for key, count in counts.items() if count > least or key in known]
         names = [name for name in columns or keys if name != optional or name in counts]
@@ -144,13 +150,21 @@ class JsonLines:
         except json.JSONDecodeError as error:
             found = shown(line[error.pos :]) if error.pos < len(line.rstrip()) else "the end of the line"
             return self._error(f"JSON ({error.msg.lower()})", found, number, column=error.colno)
-        except (ValueError, RecursionError) as error:  # UTF-8, or a constant such as NaN
+        except UnicodeDecodeError as error:
+            return self._error(
+                "JSON in UTF-8", shown(line[error.start : error.start + 20]), number, column=error.start + 1
+            )
+        except ValueError as error:  # a constant such as NaN
             return self._error("JSON", str(error), number)
+        except RecursionError:
+            return self._error(_SHALLOW, shown(line), number)
         return self._checked(number, row, line)
 
     def _checked(self, number: int, row: Any, line: bytes) -> dict[str, Any] | StreamError:
         if not isinstance(row, dict):
             return self._error("an object, {...}", shown(line), number)
+        if line.count(b"[") + line.count(b"{") > DEEPEST and _is_deep(row):
+            return self._error(_SHALLOW, shown(line), number)
         if b"\\u" in line and (half := _half_character(row)):
             return self._error("text of whole characters", f"{half!r}, half a pair", number)
         return _flat(row)
@@ -176,6 +190,9 @@ class JsonLines:
                 text.more()
                 buffer, at, counted = buffer[at:] + text.take(), 0, 0
                 continue
+            if isinstance(row, RecursionError):
+                yield line, self._error(_SHALLOW, shown(buffer[at : at + 40]), line)
+                return
             if end == at:
                 yield line, self._error(f"JSON ({row})", shown(buffer[at : at + 40]) or "the end", line)
                 return
@@ -237,6 +254,15 @@ def _holds_rows(row: dict[str, Any]) -> bool:
     """Whether an object is a whole table: a list of objects, or the values of each column by number of row."""
     lists = any(isinstance(value, list) and value and isinstance(value[0], dict | list) for value in row.values())
     return lists or sum(key.rpartition(".")[2].isdecimal() for key in row) > len(row) / 2
+
+
+def _is_deep(row: dict[str, Any]) -> bool:
+    """Whether lists and objects are nested more deeply than is read; found without recursion."""
+    level: list[Any] = [row]
+    for _ in range(DEEPEST):
+        inner = chain.from_iterable(one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for one in inner if isinstance(one, dict | list)]
+    return bool(level)
 
 
 def _half_character(row: dict[str, Any]) -> str:

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
+from reprlib import repr as short
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from pocketkernel.stream.errors import listed, shown
 
 Label = str | int | Literal[False] | None
 LABEL_NAMES = ("label", "y", "target", "class")
@@ -25,8 +28,10 @@ def named(column: str | int, names: list[str], option: str) -> str:
         return column
     if isinstance(column, int) and -len(names) <= column < len(names):
         return names[column]
-    known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    raise ValueError(f"{option}={column!r} is not a column: choose one of these {len(names)}: {known}.")
+    raise ValueError(
+        f"{option}={shown(column) if isinstance(column, str) else column} is not a column: "
+        f"choose one of these {len(names)}: {listed(names)}."
+    )
 
 
 def label_of(label: Label, names: list[str]) -> str | None:
@@ -37,8 +42,7 @@ def label_of(label: Label, names: list[str]) -> str | None:
         return named(label, names, "label")
     found = [name for name in names if name.lower() in LABEL_NAMES]
     if len(found) != 1:
-        few = ", ".join(names[:20])
-        which = f"{' and '.join(found)} could be the label" if found else f"none of {few} has a typical name"
+        which = f"{' and '.join(found)} could be the label" if found else f"none of {listed(names)} has a typical name"
         raise ValueError(f"which column has the labels? {which}: give label=, or label=False if there are none.")
     return found[0]
 
@@ -51,6 +55,10 @@ def plain_classes(classes: Sequence[Any]) -> list[Any]:
         numbers = [float(name) for name in classes]
     except ValueError:
         return [str(name) for name in classes]
+    if not all(map(isfinite, numbers)):
+        raise ValueError(
+            f"classes={short(list(classes))} has a number that is not finite: use finite numbers, or text."
+        )
     return [int(number) if number.is_integer() else number for number in numbers]
 
 

@@ -175,6 +175,8 @@ def open_stream(
 
     given = None if encoding is None else Encoding.from_dict(encoding, frozen=not learn)
     if given is not None and id is not None:
+        if given.kinds().get(str(id)) == "n" or id == given.label:
+            raise ValueError(f"id={id!r} is the label or a number that the model learns from: choose another column.")
         given.id = str(id)
     infer = not strict if given is None else given.words
     names = list(columns) if columns else None

@@ -8,6 +8,7 @@ from typing import Any
 
 from pocketkernel.stream import dates
 from pocketkernel.stream.encode import MAX_CATEGORIES, Encoding, Missing, labels_of
+from pocketkernel.stream.errors import listed
 from pocketkernel.stream.feature import Feature, Kind
 from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import FEWEST_ROWS, FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
@@ -96,6 +97,8 @@ def plan(
     guesses = {guess.name: guess for guess in infer(sample)}
     target = named_label(label, names, guesses)
     key = None if id is None else named(id, names, "id")
+    if key is not None and key == target:
+        raise ValueError(f"id={key!r} is the column of the labels: choose another column.")
     for option, kind, given in (("categorical", "category", categorical), ("numeric", "number", numeric)):
         for name in all_named(given, names, option):
             guesses[name] = as_kind(guesses[name], kind)  # type: ignore[arg-type]
@@ -161,7 +164,7 @@ def named_label(label: Label, names: list[str], guesses: dict[str, Guess]) -> st
         shown = ", ".join(short(value) for value in list(values)[:4]) + (", ..." if len(values) > 4 else "")
         raise ValueError(
             f"which column has the labels? It could be {likely!r} (values: {shown}): give label={likely}, or another "
-            f"of the columns {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}."
+            f"of the columns {listed(names)}."
         ) from None
 
 

@@ -10,6 +10,7 @@ from pocketkernel.stream.values import Texts
 
 DELIMITERS = ",;\t|"
 LINES = 50
+LONGEST_COMMENT = 1 << 16  # bytes of it that are looked at; `csv` takes no fields of more than 1 << 17
 _SEPARATOR = re.compile(rb'"?sep=([,;\t|])"?', re.IGNORECASE)
 
 
@@ -31,8 +32,7 @@ class Before(NamedTuple):
         """
         text = self.comments[-1][1] if self.comments else ""
         text = text[1:] if text[1:2].isspace() else text
-        fields = next(csv.reader([text.strip()], delimiter=delimiter, skipinitialspace=True), [])
-        return [field.strip() for field in fields]
+        return [field.strip() for field in _fields(text.strip(), delimiter)]
 
 
 def lines_before(text: bytes, at: int = 0) -> Before:
@@ -50,7 +50,7 @@ def lines_before(text: bytes, at: int = 0) -> Before:
         if separator := _SEPARATOR.fullmatch(line):
             delimiter = separator[1].decode()
         elif line.startswith(b"#"):
-            comments.append((number, line.decode("utf-8", "replace")))
+            comments.append((number, _written(line[:LONGEST_COMMENT])))
         elif line.strip():
             return found
         number, at = number + 1, end
@@ -76,7 +76,7 @@ def delimiter_of(text: bytes, usual: str, names: Sequence[str] = ()) -> str:
     >>> delimiter_of(b"a;b\n1,5;2,5\n", ","), delimiter_of(b"a|b, c\n1|2\n3|4\n", ","), delimiter_of(b"a\n1\n", ",")
     (';', '|', ',')
     """
-    lines = text.decode("utf-8", "replace").lstrip("\ufeff").splitlines()
+    lines = _written(text).lstrip("\ufeff").split("\n")
     lines = (lines[:-1] if len(lines) > 1 else lines)[:LINES]  # the last may be cut off
     lines = [line for line in lines if line.strip()]
     wanted = set(names)
@@ -118,10 +118,9 @@ def title_lines(text: bytes, delimiter: str, names: Sequence[str] = ()) -> tuple
     lines = text.split(b"\n")[:-1][:LINES]  # the last may be cut off
     records = []
     for line in lines:
-        if line.count(b'"') % 2:  # a field of several lines
-            return 0, 0
-        record = next(csv.reader([line.decode("utf-8", "replace").strip("\r")], delimiter=delimiter), [])
-        records.append([field.strip() for field in record])
+        if line.count(b'"') % 2:  # a field of several lines, or a stray quote
+            break
+        records.append([field.strip() for field in _fields(_written(line), delimiter)])
     widths = Counter(len(record) for record in records if any(record))
     width, count = widths.most_common(1)[0] if widths else (0, 0)
     if width < 2 or 2 * count < widths.total():
@@ -133,6 +132,15 @@ def title_lines(text: bytes, delimiter: str, names: Sequence[str] = ()) -> tuple
         if first:
             return sum(len(line) + 1 for line in lines[:number]), number
     return 0, 0
+
+
+def _written(text: bytes) -> str:
+    """Text of lines. A carriage return within a line is white space, as for the reader; `csv` would refuse it."""
+    return text.decode("utf-8", "replace").replace("\r", " ")
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter != " "), [])
 
 
 def is_header(

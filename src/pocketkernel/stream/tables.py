@@ -11,7 +11,7 @@ from pocketkernel.stream.arrow import ArrowBatches
 from pocketkernel.stream.block import Piece
 from pocketkernel.stream.delimited import Delimited
 from pocketkernel.stream.encode import Encoding
-from pocketkernel.stream.errors import Skipped, StreamError
+from pocketkernel.stream.errors import Skipped, StreamError, listed
 from pocketkernel.stream.files import Files, Opened, find
 from pocketkernel.stream.jsonl import JsonLines
 from pocketkernel.stream.stream import Stream
@@ -131,5 +131,5 @@ class Tables:
         new = [] if self.infer or self.given is not None else [name for name in names if name not in known]
         if absent or new:
             expected = f"a column {absent[0]!r}" if absent else "the columns of the first file"
-            raise StreamError(expected, ", ".join(names[:20]) if absent else repr(new[0]), file=file)
+            raise StreamError(expected, listed(names) if absent else repr(new[0]), file=file)
         return {name: kinds.get(name, "-") for name in names}

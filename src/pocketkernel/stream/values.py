@@ -50,9 +50,12 @@ def _form(decimal: str, other: str) -> re.Pattern[str]:
         rf"(?=\d|{re.escape(decimal)}\d)(?:\d{{1,3}}(?:[{re.escape(other)}{_SPACES}]\d{{3}})+|\d*)"
         rf"(?:{re.escape(decimal)}\d*)?"
     )
-    before, after = rf"{_UNITS}?\s*", rf"\s*{_UNITS}?"
-    signed = rf"{before}[-+{MINUS}]?\s*{before}{digits}(?:e[-+{MINUS}]?\d+)?{after}"
-    return re.compile(rf"{signed}|{before}{digits}{after}[-{MINUS}]|\({before}{digits}{after}\){after}", re.IGNORECASE)
+    # Repetitions of white space have something between them: adjacent ones take quadratic time on text that fits none.
+    unit, after = rf"(?:{_UNITS}\s*)?", rf"\s*{_UNITS}?"
+    signed = rf"\s*{unit}(?:[-+{MINUS}]\s*)?{unit}{digits}(?:e[-+{MINUS}]?\d+)?{after}"
+    return re.compile(
+        rf"{signed}|\s*{unit}{digits}{after}[-{MINUS}]|\(\s*{unit}{digits}{after}\){after}", re.IGNORECASE
+    )
 
 
 _FORMS = {POINT: _form(POINT, COMMA), COMMA: _form(COMMA, POINT)}
