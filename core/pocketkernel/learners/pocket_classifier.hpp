@@ -961,9 +961,8 @@ class PocketClassifier : public Learner<T> {
         const auto loss_of = [&](std::size_t i) { return 2.0 * experts_[i].loss + experts_[i + 1].loss; };
         // First the ring, which may have to save rows from where others grow.
         ring_.resize(pages_beside(tiles * tile_bytes() + ferns * fern_bytes()));
-        // All ferns move once, not tile by tile, and owners are searched once: the cost is linear in the block.
         const unsigned char* before = ferns_at();
-        const bool fewer = pool_.tiles() > tiles, more = pool_.tiles() < tiles;
+        const bool more = pool_.tiles() < tiles;
         TilesOf search(pool_.tiles());
         while (pool_.tiles() > tiles) {
             // Of the owner that predicts worst, but rather of one that has several.
@@ -974,10 +973,9 @@ class PocketClassifier : public Learner<T> {
             search.found(giver, pool_.drop(giver, search.next(giver)));
             --experts_[giver].tiles;
         }
-        if (fewer) std::memmove(ferns_at(), before, ferns_.size() * fern_bytes());
         ferns_.resize(ferns);
-        if (more)
-            std::memmove(ferns_at() + (tiles - pool_.tiles()) * tile_bytes(), before, ferns_.size() * fern_bytes());
+        // All at once, not tile by tile: so the cost is linear in the block.
+        std::memmove(ferns_at() + (tiles - pool_.tiles()) * tile_bytes(), before, ferns_.size() * fern_bytes());
         while (pool_.tiles() < tiles) {
             std::size_t taker = 1;
             for (std::size_t i = 2; i <= owners(); ++i)
