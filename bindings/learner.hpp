@@ -256,7 +256,7 @@ class PyLearner {
         auto bytes =
             nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(engine_->state_bytes())));
         if (!bytes.is_valid()) throw std::bad_alloc();
-        engine_->save(reinterpret_cast<unsigned char*>(PyBytes_AS_STRING(bytes.ptr())));
+        engine_->save(reinterpret_cast<unsigned char*>(PyBytes_AsString(bytes.ptr())));
         return bytes;
     }
     int load(const nb::bytes& bytes) {

@@ -7,6 +7,9 @@
 
 #include <string>
 #include <vector>
+#if defined(POCKETKERNEL_WITH_AVX2)
+#include <cpuid.h>
+#endif
 
 #include "engine.hpp"
 #include "pocketkernel/kernels/list.hpp"
@@ -18,10 +21,22 @@ namespace pk = pocketkernel;
 namespace pocketkernel::binding {
 namespace {
 
+#if defined(POCKETKERNEL_WITH_AVX2)
+// The processor has AVX2, and the system keeps its registers (XCR0). As __builtin_cpu_supports, for which Zig, the
+// compiler of the wheels, has no library.
+bool has_avx2() {
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return false;
+    unsigned kept, unused;
+    __asm__("xgetbv" : "=a"(kept), "=d"(unused) : "c"(0));
+    return (kept & 6) == 6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+}
+#endif
+
 std::vector<std::string> levels() {
     std::vector<std::string> names{"base"};
 #if defined(POCKETKERNEL_WITH_AVX2)
-    if (__builtin_cpu_supports("avx2")) names.push_back("avx2");
+    if (has_avx2()) names.push_back("avx2");
 #endif
     return names;
 }

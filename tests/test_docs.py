@@ -95,6 +95,20 @@ def test_links_lead_to_files(page):
         assert (page.parent / link).exists(), link
 
 
+def test_the_readme_can_be_read_on_a_package_index():
+    """There a relative link or picture leads nowhere: files are named instead, and exist."""
+    text = FENCE.sub("", (ROOT / "README.md").read_text())
+    targets = re.findall(
+        r"\]\(\s*([^)\s]+)|^\[[^\]]+\]:\s*(\S+)|(?:src|href)\s*=\s*[\"']?([^\"'\s>]+)", text, flags=re.M
+    )
+    for target in map("".join, targets):
+        assert target.startswith("https://"), target
+    named = re.findall(r"`([\w./]+/[\w./]+|\w+\.(?:md|cff))`", text)
+    assert {"docs/tutorial.md", "CONTRIBUTING.md"} <= set(named)
+    for name in set(named) - {"build/docs"}:
+        assert (ROOT / name).exists(), name
+
+
 def documented():
     """Modules that the API reference describes."""
     return {

@@ -1,6 +1,8 @@
 """Every level of the core, and dense or CSR input, give the same bits."""
 
 import pickle
+import platform
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,6 +87,14 @@ def run(name, precision, stream, rows=None, weights=None):
 
 def same(one, other):
     return np.array_equal(one[0], other[0]) and one[1] == other[1] and np.array_equal(one[2], other[2])
+
+
+def test_the_best_level_is_that_of_the_processor():
+    processor = Path("/proc/cpuinfo")
+    if platform.machine() != "x86_64" or not processor.exists():
+        pytest.skip("levels are those of x86-64, and Linux lists what a processor has")
+    has_avx2 = " avx2 " in f"{processor.read_text()} ".replace("\n", " ")
+    assert _core.levels() == ["base", "avx2"][: 1 + has_avx2]
 
 
 @pytest.mark.parametrize("stream", STREAMS)

@@ -3,6 +3,8 @@
 import ast
 import importlib.resources
 import re
+import sys
+import tomllib
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -35,6 +37,41 @@ def test_types_are_shipped():
 def test_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", pocketkernel.__version__)
     assert f'version = "{pocketkernel.__version__}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def packages_of(requirements):
+    """Names of packages as they are imported."""
+    names = {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
+    return {{"scikit-learn": "sklearn"}.get(name, name) for name in names}
+
+
+def imported(paths):
+    """Packages of others that are imported by statements, which `optional` is not."""
+    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text()))]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    return {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - {"pocketkernel"}
+
+
+def test_the_product_needs_what_it_imports_and_no_more():
+    """What only the laboratory or a rare use needs is an extra, which its error names."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    product = [path for path in MODULES if "lab" not in path.relative_to(PACKAGE).parts]
+    needed = packages_of(project["dependencies"])
+    extras = {name: packages_of(all_) for name, all_ in project["optional-dependencies"].items()}
+    assert needed == imported(product) - set.union(*extras.values())
+    assert imported(MODULES) <= needed | set.union(*extras.values())
+    asked = {
+        tuple(ast.literal_eval(node.args[place]) for place in (0, 2))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") == "optional"
+        and [isinstance(argument, ast.Constant) for argument in node.args] == [True] * 3
+    }
+    assert ("threadpoolctl", "lab") in asked
+    for module, extra in asked:
+        assert module.partition(".")[0] in extras[extra], (module, extra)
 
 
 @pytest.mark.parametrize("module", [pocketkernel, learners], ids=lambda m: m.__name__)

@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ def discovered():
     """Every estimator that can be imported from the package."""
     found = set()
     for module in pkgutil.walk_packages(pocketkernel.__path__, "pocketkernel."):
-        if module.name.endswith("__main__"):
+        if module.name.endswith("__main__") or (module.name == "pocketkernel.spark" and not find_spec("pyspark")):
             continue
         for name, thing in vars(importlib.import_module(module.name)).items():
             if not name.startswith("_") and isinstance(thing, type) and issubclass(thing, BaseEstimator):

@@ -380,7 +380,7 @@ def test_text_must_be_utf8():
 
 def test_arrow_types(tmp_path):
     table = pa.table({
-        "flag": [True, None], "whole": pa.array([1, 2], pa.uint8()), "half": pa.array([1, 2], pa.float16()),
+        "flag": [True, None], "whole": pa.array([1, 2], pa.uint8()), "half": pa.array(np.array([1, 2], np.float16)),
         "money": pa.array([1, 2], pa.decimal128(9, 2)), "label": ["a", "b"],
     })  # fmt: skip
     parquet.write_table(table, tmp_path / "t.parquet")

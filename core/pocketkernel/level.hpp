@@ -9,13 +9,15 @@
 #include <cfloat>
 
 // Checks of the compiler flags. GCC has no macro for -ffp-contract, so the build must pass -ffp-contract=off where the
-// machine has fused multiply-add; for clang a pragma below does it.
+// machine has fused multiply-add; for clang and MSVC a pragma below does it.
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
 #error "pocketkernel gives the same bits on every machine: compile it without -ffast-math and -ffinite-math-only"
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
+#elif defined(_MSC_VER)
+#pragma fp_contract(off)
 #endif
 static_assert(FLT_EVAL_METHOD == 0, "pocketkernel needs float and double arithmetic without excess precision");
 

@@ -1,12 +1,13 @@
 """The same bits everywhere: compiles the core for many machines, runs it in emulators and compares.
 
     python tests/everywhere/run.py [--quick] [--table FILE] [TARGET ...]
+    python tests/everywhere/run.py --python
 
 Two things are run. `digest`, where there is an operating system: the C++ tests' digest of all learners, in both
 precisions. `models`, everywhere: models trained in Python go on learning in a project of `pocketkernel.device`; scores
 and state are compared with Python's, byte by byte. --quick leaves out the digests, which take a minute of compilation
 each. What is not installed is left out, by name. --table writes the results to a file; lines of targets that were not
-chosen stay as they are there.
+chosen stay as they are there. --python compiles nothing: it prints the digest of the models in this Python.
 """
 
 import argparse
@@ -183,6 +184,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", help="parts of names of targets; all by default")
     parser.add_argument("--quick", action="store_true", help="models only")
+    parser.add_argument("--python", action="store_true", help="only the digest of the models in this Python")
     parser.add_argument("--table", type=Path, help="write a Markdown table to this file")
     options = parser.parse_args()
     chosen = [
@@ -190,6 +192,10 @@ def main() -> int:
     ]
     made = models(options.quick)
     python = {name: expected(*parts) for name, parts in made.items()}
+    everything = hashlib.sha256(b"".join(python.values())).hexdigest()[:16]
+    if options.python:
+        print(everything)
+        return 0
     rows, digests, bad = [], set(), False
     for target in chosen:
         missing = target.missing()
@@ -209,7 +215,6 @@ def main() -> int:
     if len(digests) > 1:
         print(f"the digests differ: {', '.join(sorted(digests))}")
     if options.table:
-        everything = hashlib.sha256(b"".join(python.values())).hexdigest()[:16]
         before = options.table.read_text().splitlines() if options.table.exists() else []
         lines = {line.split(" | ")[0].removeprefix("| "): line for line in before if line.startswith("| ")}
         lines |= {name: f"| {name} | {own} | {seen} |" for name, own, seen in rows}

@@ -1,5 +1,7 @@
 """Kernel alignment: the blocked pass against brute force, intervals that hold, and a running estimate without bias."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -229,3 +231,10 @@ def test_mistakes_are_named(call, words):
     X, y = data(10)
     with pytest.raises(ValueError, match=words):
         call(X, y)
+
+
+def test_what_to_install(monkeypatch):
+    X, y = np.eye(4), np.array([1, -1, 1, -1])
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    with pytest.raises(ModuleNotFoundError, match=r"needs threadpoolctl: pip install 'pocketkernel\[lab\]'"):
+        _pairs.quadratic_forms(X, y, [Gaussian(1.0)])

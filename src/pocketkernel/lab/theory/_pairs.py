@@ -11,6 +11,7 @@ squared distances of all Gaussians. Of these,
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
@@ -18,8 +19,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
-from threadpoolctl import threadpool_limits
 
+from pocketkernel._optional import optional
 from pocketkernel._threads import allowed_threads
 from pocketkernel.kernels import Gaussian, Kernel, Polynomial
 from pocketkernel.lab.theory.rows import Floats, dense, directions
@@ -281,6 +282,12 @@ def _form(K: Array, v: Array, w: Array) -> float:
 # ---- the pass -------------------------------------------------------------------------------------------------------
 
 
+def blas_threads(most: int | None) -> AbstractContextManager[Any]:
+    """A context in which BLAS uses at most so many threads; None leaves it as it is."""
+    limits = optional("threadpoolctl", "the theory of the laboratory", "lab").threadpool_limits
+    return limits(most, "blas")  # type: ignore[no-any-return]
+
+
 def _sum_over_blocks(metric: Metric, X: Any, w: Floats, rows: int, threads: int) -> Floats:
     starts = range(0, len(w), rows)
     weights = w.astype(metric.dtype)
@@ -297,7 +304,7 @@ def _sum_over_blocks(metric: Metric, X: Any, w: Floats, rows: int, threads: int)
             total += times * _sum_over_tiles(metric, *sides, tiles)
         return total
 
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(threads) as pool:  # the first strips are the longest
+    with blas_threads(1), ThreadPoolExecutor(threads) as pool:  # the first strips are the longest
         return np.sum(list(pool.map(strip, starts)), axis=0)  # type: ignore[no-any-return]
 
 

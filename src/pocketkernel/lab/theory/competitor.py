@@ -21,10 +21,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dpstrf
 from scipy.special import entr, expit
-from threadpoolctl import threadpool_limits
 
 from pocketkernel.kernels import Kernel
-from pocketkernel.lab.theory._pairs import quadratic_forms
+from pocketkernel.lab.theory._pairs import blas_threads, quadratic_forms
 from pocketkernel.lab.theory.losses import loss_values
 from pocketkernel.lab.theory.rows import Floats, check_data, check_kernels, check_rows, dense, gram
 
@@ -154,7 +153,7 @@ def best_in_ball(
     Z, triangle = _independent(dense(rows[chosen]), kernel)
     M = np.vstack([_features(part, Z, triangle, kernel) for part in _parts(rows)])
     M *= labels[:, None]
-    with threadpool_limits(1 if M.size < _LARGE else None, "blas"):
+    with blas_threads(1 if M.size < _LARGE else None):
         found = _minimise(M, norm_bound, loss, tolerance * T)
     a = found.slopes
     if T <= PAIRS_UP_TO if all_pairs is None else all_pairs:
