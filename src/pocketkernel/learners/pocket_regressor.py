@@ -38,7 +38,8 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
         Which quantile, from 0.001 to 0.999, if loss="quantile".
     dtype, shuffle
     epochs : int or "auto", default=1
-        How often `fit` goes through the rows; more than 2 rarely help.
+        How often `fit` goes through the rows; more than 2 rarely help. Later passes only teach the experts: counters of
+        rows and loss, intervals and the weights of the mixture are those of the first pass, in which every row was new.
     n_jobs, random_state
 
     Attributes
