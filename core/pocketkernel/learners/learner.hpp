@@ -113,7 +113,7 @@ class Learner {
     Workspace<T>& workspace() { return work_; }
     // Another one, for another thread.
     Workspace<T> workspace_on(Arena& arena) const {
-        return Workspace<T>(arena, config_, bank_, functions_, needs_.sparse_from, needs_.rows, needs_.values);
+        return Workspace<T>(arena, config_, bank_, functions_, sparse_from_, more_rows_, own_values_);
     }
 
     static constexpr Task task = Task::classification;
@@ -170,17 +170,19 @@ class Learner {
 
     // What most learners need, and some can do without.
     struct Needs {
-        bool bank = true;                             // kernels are compared with stored rows
-        std::size_t sparse_from = sparse_from_width;  // columns from which a row may be handled as sparse
-        std::uint32_t rows = 0;                       // of a workspace, besides the query
-        std::uint32_t values = 0;                     // likewise, if more than one for each function
+        bool bank = true;                               // kernels are compared with stored rows
+        std::uint32_t sparse_from = sparse_from_width;  // columns from which a row may be handled as sparse
+        std::uint32_t rows = 0;                         // of a workspace, besides the query
+        std::uint32_t values = 0;                       // likewise, if more than one for each function
     };
 
     POCKETKERNEL_ONCE Learner(const Config& config, Arena& arena, Needs needs = Needs())
         : config_(config),
           bank_(needs.bank ? KernelBank<T>(arena, config) : KernelBank<T>()),
           K_(config.kernel_count),
-          needs_(needs) {
+          sparse_from_(needs.sparse_from),
+          more_rows_(needs.rows),
+          own_values_(needs.values) {
         KernelSpec* kernels = arena.take<KernelSpec>(K_);
         if (kernels) {
             std::memcpy(kernels, config.kernels, K_ * sizeof(KernelSpec));
@@ -266,8 +268,8 @@ class Learner {
     KernelBank<T> bank_;
     Known<parts::kernels> K_;
     Common* common_ = nullptr;
-    bool repeats_ = false;  // see `repeat`
     Workspace<T> work_;
+    bool repeats_ = false;  // see `repeat`
 
   private:
     template <class L>
@@ -281,7 +283,7 @@ class Learner {
 
     // The state begins with Common, the first piece taken.
     unsigned char* state() const { return reinterpret_cast<unsigned char*>(common_); }
-    Needs needs_;
+    std::uint32_t sparse_from_, more_rows_, own_values_;  // see Needs
     std::size_t state_bytes_ = 0, functions_ = 0;
 };
 

@@ -66,9 +66,8 @@ class OptimisticDescent : public Learner<T> {
     }
 
     bool valid() const {
-        bool good = this->common_valid() && hedge_.valid() && S0_.valid() &&
-                    V_.valid(S0_.size(), this->clock()) && a_.finite() && a0_.finite() &&
-                    w_.finite(most_weight);
+        bool good = this->common_valid() && hedge_.valid() && S0_.valid() && V_.valid(S0_.size(), this->clock()) &&
+                    a_.finite() && a0_.finite() && w_.finite(most_weight);
         for (std::size_t i = 0; i < K_; ++i)
             good = good && own_[i].f.valid(config_.norm_bound) && this->is_sum(own_[i].A) && S(i).valid() &&
                    (!shared_ || this->is_sum(spent_[i])) &&

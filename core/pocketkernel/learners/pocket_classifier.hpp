@@ -286,8 +286,8 @@ class PocketClassifier : public Learner<T> {
     // overflows.
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = this->common_valid() && mixture_.valid() && ledger().valid() &&
-                    scale_.valid(this->clock()) && relevance_.valid() && (!has_lags() || lags_.valid()) &&
+        bool good = this->common_valid() && mixture_.valid() && ledger().valid() && scale_.valid(this->clock()) &&
+                    relevance_.valid() && (!has_lags() || lags_.valid()) &&
                     (!has_additive(config_) || additive().valid()) && course_->events.valid(common_->tally.rounds) &&
                     (!has_block() || block_valid()) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
@@ -1032,7 +1032,7 @@ class PocketClassifier : public Learner<T> {
 
     Known<parts::functions> R_;                                                   // functions of each expert
     Known<parts::kernels == 0 ? 0 : widths_of(Config{}), std::uint32_t> widths_;  // experts that have one, from 1 on
-    bool slow_;             // whether there is a slow linear expert; beside a short number it takes no room
+    bool slow_;  // whether there is a slow linear expert; beside a short number it takes no room
     Course* course_ = nullptr;
     Expert* experts_ = nullptr;
     Origin* origin_ = nullptr;  // null if rows are not sparse
