@@ -150,8 +150,8 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
         stretch of the stream, even while it changes, the share of targets inside differs from `coverage` by a term that
         shrinks like one over the number of rows. (This is exact for coverages 0.5, 0.6, 0.7, 0.8, 0.9, 0.95 and 0.99;
         others are interpolated.) For rows farther ahead, as in a block or if targets come late, nothing is said: where
-        errors grow with the distance, intervals are too narrow. Their width depends on the size of recent errors, not
-        on x.
+        an error resembles the ones just before it, intervals are too narrow. Their width depends on the size of recent
+        errors, not on x.
         """
         answers = self.predict(X)
         return np.sort(answers[..., None] + self.margins(coverage), axis=-1)
