@@ -72,6 +72,10 @@ def test_it_is_informative_where_competitors_are_not_much_better():
     assert 0.4 * best < dual.least_loss(3.0) <= best
 
 
+def even(rng):
+    return np.ones(ROWS)
+
+
 def light(rng):
     return np.full(ROWS, 0.1)
 
@@ -131,14 +135,16 @@ def test_it_is_informative_with_weights(weight):
     assert dual.anyway(1.5) < proved.least_loss < proved.cumulative_loss
 
 
-def test_several_classes():
+@pytest.mark.parametrize("weights", [even, mixed, heavy])
+def test_several_classes(weights):
     """A competitor for three classes: functions of one kernel, with coefficients of regularised least squares."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(1500, 2))
+    X = rng.normal(size=(2 * ROWS, 2))
     y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 0.5)
-    model = MulticlassMOMDS(kernels=KERNELS, budget=60, random_state=0).fit(X, y)
-    dual = model.certificate().guarantee.dual
-    assert dual.informative_up_to > 1
+    w = np.concatenate([weights(rng), weights(rng)])
+    dual = MulticlassMOMDS(kernels=KERNELS, budget=60, random_state=0).fit(X, y, w).certificate().guarantee.dual
+    assert weights is mixed or dual.informative_up_to > 1  # there, 5 % of the rows have most of the weight
+    assert dual.weight == pytest.approx(w.sum())
     landmarks = X[:150]
     for kernel in KERNELS:
         K = np.exp(-((landmarks[:, None] - landmarks) ** 2).sum(2) / (2 * kernel.width**2))
@@ -147,7 +153,7 @@ def test_several_classes():
         values = np.exp(-((X[:, None] - landmarks) ** 2).sum(2) / (2 * kernel.width**2)) @ a
         for norm in (1.0, 3.0, 10.0):
             F = norm * values
-            loss = np.sum(np.log(np.exp(F).sum(axis=1)) - F[np.arange(1500), y])
+            loss = w @ (np.log(np.exp(F).sum(axis=1)) - F[np.arange(len(y)), y])
             assert dual.least_loss(norm) <= loss
             assert dual.anyway(norm) <= loss
 
