@@ -269,7 +269,7 @@ class Learner {
     Known<parts::kernels> K_;
     Common* common_ = nullptr;
     Workspace<T> work_;
-    bool repeats_ = false;  // see `repeat`
+    std::conditional_t<parts::passes, bool, std::false_type> repeats_{};  // see `repeat`
 
   private:
     template <class L>
