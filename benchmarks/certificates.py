@@ -24,7 +24,7 @@ NORMS = (1.0, 5.0, 10.0)
 def row(name: str) -> tuple[str, str]:
     X, y = load(name)
     order = permutation(len(y), seed=0)
-    model = MOMDS(random_state=0).fit(X[order].astype(np.float32), y[order])
+    model = MOMDS(random_state=0).partial_fit(X[order].astype(np.float32), y[order])
     proved, done = model.certificate(), model.diagnostics_
     dual = proved.guarantee.dual
     old = theorem_3_afterwards(

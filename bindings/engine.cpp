@@ -174,6 +174,7 @@ class EngineOf final : public Engine {
         return count;
     }
     const Tally& tally() const override { return learner_.tally(); }
+    std::uint64_t repeats() const override { return learner_.repeats(); }
     const Milestones& milestones() const override { return learner_.milestones(); }
     void report(KernelReport* all) const override {
         if constexpr (std::is_same_v<L, PocketClassifier<typename L::Element>>)

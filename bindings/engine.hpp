@@ -107,6 +107,7 @@ class Engine {
     virtual std::size_t coefficients(std::size_t kernel, double* out) const = 0;  // how many; null only counts
     virtual std::size_t evidence(double* out) const = 0;                          // likewise
     virtual const Tally& tally() const = 0;
+    virtual std::uint64_t repeats() const = 0;
     virtual const Milestones& milestones() const = 0;
     virtual void report(KernelReport* all) const = 0;  // one for each kernel
     virtual bool frequencies(double* out) const = 0;   // false if the learner has none

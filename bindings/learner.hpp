@@ -178,6 +178,7 @@ class PyLearner {
         d["removals"] = t.removals;
         d["archived"] = t.archived;
         d["overflowed"] = t.overflowed;
+        d["repeats"] = engine_->repeats();
         d["rounds_before"] = engine_->milestones().rounds_before();
         d["mistakes_before"] = engine_->milestones().mistakes_before();
         return d;

@@ -96,6 +96,47 @@ def test_no_row_is_looked_at(monkeypatch):
     assert model.certificate().value > 0
 
 
+# ---- several passes -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("class_", ESTIMATORS)
+def test_intervals_cover_the_risk_after_several_passes(class_):
+    """Labels by a fair coin: whatever is learned, the risk is 1/2. An interval may fail in one data set of twenty."""
+    missed = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(120, 3)), rng.integers(2, size=120)
+        proved = small(class_, epochs=10, random_state=seed).fit(X, y).certificate()
+        missed += not all(rate.low <= 0.5 <= rate.high for rate in (proved.mistake_rate, proved.recent_mistake_rate))
+    print(f"{missed} of 20")
+    assert missed <= 1
+
+
+def test_the_regret_of_a_mixture_is_that_of_new_rows():
+    X, y = stream(300)
+    once, often = (PocketClassifier(random_state=0, epochs=n).fit(X[:200], y[:200]).certificate() for n in (1, 10))
+    assert once == often
+    model = PocketClassifier(random_state=0, epochs=10).fit(X[:200], y[:200])
+    _, linear = model.predict_then_learn_both(X[200:], y[200:])
+    more = np.logaddexp(0, -y[200:] * linear).sum()
+    before, after = (proved.cumulative_loss - dict(proved.guarantee.experts)["linear"] for proved in
+                     (once, model.certificate()))  # fmt: skip
+    assert after == pytest.approx(before + more)
+
+
+@pytest.mark.parametrize("class_", [MOMDH, SharedMOMDH])
+def test_several_passes_count_as_a_removal_for_the_hinge_learners(class_):
+    X, y = stream(300)
+    given = {"kernels": Gaussian(1.0), "budget": 300, "norm_bound": 2.0, "random_state": 0}
+    once, often = (class_(epochs=n, **given).fit(X, y).certificate() for n in (1, 3))
+    assert often.cumulative_loss == once.cumulative_loss
+    assert (once.removals, often.removals) == (0, 0)
+    assert once.terms["removals"] == 0 < often.terms["removals"]
+    best = best_in_ball(X, y, Gaussian(1.0), 2.0, "hinge")
+    for proved in (once, often):
+        assert proved.cumulative_loss - best.loss <= proved.value
+
+
 # ---- M-OMD-S --------------------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import cli_files
 import pocketkernel
-from pocketkernel import MOMDH, MOMDS, Raker
+from pocketkernel import MOMDH, MOMDS, PocketClassifier, Raker
 from pocketkernel.cli import main
 
 
@@ -26,6 +26,26 @@ def test_certify(rows, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["regret_at_most"] == pytest.approx(model.certificate(0.01).value)
     assert found["file"] == "model"
+
+
+def test_everything_agrees_about_a_model_of_several_passes(rows, tmp_path, capsys):
+    """`certify`, `inspect`, the page and the counters speak of the 400 rows, not of the rounds."""
+    model = PocketClassifier(memory="16KiB", epochs=5, random_state=0).fit(*rows)
+    model.save(tmp_path / "model")
+    proved, done = model.certificate(), model.diagnostics_
+    assert (done.rounds, done.repeats) == (proved.rounds, 4 * proved.rounds) == (400, 1600)
+    assert main(["certify", "model", "--json"]) == 0
+    certified = json.loads(capsys.readouterr().out)
+    assert main(["inspect", "model", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert certified["rounds"] == shown["rows"] == shown["diagnostics"]["rounds"] == 400
+    assert certified["mistakes"] == shown["mistakes"] == done.mistakes == proved.mistakes
+    interval = [proved.mistake_rate.low, proved.mistake_rate.high]
+    assert certified["mistake_rate"]["interval"] == shown["mistake_rate_interval"] == pytest.approx(interval)
+    assert certified["cumulative_loss"] == shown["loss"] == done.cumulative_loss
+    assert main(["certify", "model", "--report", "page.html"]) == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "after 400 rows" in page and f"{100 * interval[0]:.2f}" in page
 
 
 def test_certify_on_a_page(rows, tmp_path, capsys):

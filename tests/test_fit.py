@@ -11,8 +11,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from discover import EVERYONE, small
-from pocketkernel import MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, PocketRegressor
+from discover import EVERYONE, REGRESSORS, small
+from pocketkernel import MOMDS, LKMBooks, MulticlassMOMDS, PocketClassifier, PocketRegressor, Raker
 from pocketkernel.learners import _passes
 from pocketkernel.stream import permutation
 
@@ -66,26 +66,62 @@ def test_blocks_and_containers_change_nothing(class_, shuffle, monkeypatch):
     assert same(whole, clone(model).fit(sparse.csr_matrix(X), y), X)
 
 
+def passes(model):
+    """Rounds on new rows, and on the same ones again."""
+    return model.diagnostics_.rounds, model.diagnostics_.repeats
+
+
 @every_learner
 def test_epochs_are_passes(class_):
     X, y = rows(120)
-    assert small(class_, epochs=3).fit(X, y).diagnostics_.rounds == 360
-    assert small(class_, epochs=np.int64(2), shuffle=False).fit(X, y).diagnostics_.rounds == 240
+    assert passes(small(class_, epochs=3).fit(X, y)) == (120, 240)
+    assert passes(small(class_, epochs=np.int64(2), shuffle=False).fit(X, y)) == (120, 120)
     weights = np.where(np.arange(120) < 100, 1.0, 0.0)
     model = small(class_, epochs=2)
     weighed = clone(model).fit(X, y, sample_weight=weights)
-    assert weighed.diagnostics_.rounds == 200
+    assert passes(weighed) == (100, 100)
     if class_ is not LKMBooks:  # which is told another number of rounds
         assert same(weighed, clone(model).fit(X[:100], y[:100]), X)
 
 
-@pytest.mark.parametrize(("n", "passes"), [(2, 10), (300, 10), (301, 10), (1000, 3), (2999, 2), (3000, 1)])
-def test_automatic_epochs_are_for_small_data_sets(n, passes):
+@pytest.mark.parametrize(("n", "expected"), [(2, 10), (300, 10), (301, 10), (1000, 3), (2999, 2), (3000, 1)])
+def test_automatic_epochs_are_for_small_data_sets(n, expected):
     X, y = rows(n)
     y[:2] = 0, 1
     model = PocketClassifier(memory="8KiB", random_state=0).fit(X, y)
-    assert model.diagnostics_.rounds == passes * n
-    assert MOMDS(random_state=0).fit(X, y).diagnostics_.rounds == n
+    assert passes(model) == (n, (expected - 1) * n)
+    assert passes(MOMDS(random_state=0).fit(X, y)) == (n, 0)
+
+
+@every_learner
+def test_only_the_first_pass_is_counted(class_):
+    """Rounds, mistakes and loss, and the counts up to the last powers of two; then new rows count again."""
+    X, y = rows(300)
+    once, often = (small(class_, epochs=epochs).fit(X[:200], y[:200]) for epochs in (1, 4))
+    if class_ is LKMBooks:  # which is told another number of rounds
+        often = once
+    names = ("rounds", "mistakes", "cumulative_loss", "rounds_before", "mistakes_before")
+    counted = [once.diagnostics_[name] for name in names]
+    assert [often.diagnostics_[name] for name in names] == counted and counted[0] == 200
+    answers = often.predict_then_learn(X[200:], y[200:])
+    assert often.diagnostics_.rounds == 300
+    mistakes = 0 if class_ in REGRESSORS else np.sum((answers >= 0) != y[200:])
+    assert often.diagnostics_.mistakes == counted[1] + mistakes
+    again = type(often).from_bytes(often.to_bytes())
+    assert passes(again) == passes(often) and same(again, often, X)
+
+
+@every_learner
+def test_what_judges_does_not_learn_from_repeated_rows(class_):
+    if class_ in (LKMBooks, Raker):
+        pytest.skip("baselines weigh their kernels by all rounds")
+    X, y = rows(200)
+    once, often = (small(class_, epochs=epochs).fit(X, y) for epochs in (1, 4))
+    if class_ in REGRESSORS:
+        np.testing.assert_array_equal(often.margins(0.9), once.margins(0.9))
+    elif class_ is not PocketClassifier:  # whose weights are in proportion to norms; see below
+        np.testing.assert_array_equal(often.kernel_weights_, once.kernel_weights_)
+    assert not same(once, often, X)  # but its functions do
 
 
 def test_lkm_books_is_told_all_rounds():

@@ -1,5 +1,7 @@
 """The bound of a mixture: against brute force, on sums made by hand."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -54,3 +56,29 @@ def test_a_mixture_that_never_moves_has_no_regret_against_its_own_norm():
     assert mixture_regret(sums) == pytest.approx(0, abs=1e-9)
     with pytest.raises(ValueError, match="norms from 0 to 2"):
         mixture_regret(sums, 3.0)
+
+
+def newton_regret(rows, seed):
+    """Of full online Newton steps on the weight of one expert, against the best weight.
+
+    The expert's score is 1 on 98.5 % of the rows, always with label +1, and 8 on the others, with label -1.
+    """
+    rng = np.random.default_rng(seed)
+    large = rng.random(rows) >= 0.985
+    w, A, own = 0.0, 1.0, 0.0
+    for signed in np.where(large, -8.0, 1.0).tolist():  # label times score
+        margin = signed * w
+        own += math.log1p(math.exp(-abs(margin))) + max(-margin, 0.0)
+        slope = -signed / (1.0 + math.exp(min(margin, 700.0)))
+        A += slope**2
+        w -= slope / A
+    many, few = np.sum(~large), np.sum(large)
+    v = np.linspace(-1, 2, 3001)
+    return own - np.min(many * np.logaddexp(0, -v) + few * np.logaddexp(0, 8 * v))
+
+
+def test_newton_steps_without_projection_have_no_bound_in_advance():
+    """What the mixture does: regret of the order of T on some runs, where a logarithm would be expected."""
+    short, long = (max(newton_regret(rows, seed) for seed in range(5)) for rows in (10_000, 100_000))
+    print(short, long)
+    assert short > 100 and long > 5 * short

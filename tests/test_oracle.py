@@ -58,7 +58,7 @@ def test_m_omd_s(stream, kernels):
     assert done.removals > 3
     np.testing.assert_allclose(done.norms, [f.norm() for f in reference.f], rtol=1e-9)
     np.testing.assert_allclose(model.kernel_weights_, reference.hedge.p, rtol=1e-9)
-    evidence = [reference.linear, reference.unmerged, *reference.Gamma]
+    evidence = [reference.linear, reference.unmerged, reference.steepest, reference.weight, *reference.Gamma]
     np.testing.assert_allclose(model._core.evidence(), evidence, rtol=1e-7)
     if stream == "duplicates":
         assert done.proxies > 10
@@ -82,7 +82,7 @@ def test_m_omd_s_settings(settings):
     model = MOMDS(kernels=PAPER, budget=17, dtype="float64", random_state=5, **settings)
     reference = oracle.MOMDS(PAPER, X.shape[1], 17, seed=5, **named)
     compare(model, reference, X, y)
-    evidence = [reference.linear, reference.unmerged, *reference.Gamma]
+    evidence = [reference.linear, reference.unmerged, reference.steepest, reference.weight, *reference.Gamma]
     np.testing.assert_allclose(model._core.evidence(), evidence, rtol=1e-7)
 
 

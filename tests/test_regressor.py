@@ -182,6 +182,17 @@ def test_intervals_cover_a_drifting_stream(coverage):
     assert np.abs(shares - coverage).max() < 0.01
 
 
+def test_intervals_hold_on_new_rows_after_several_passes():
+    """Errors on rows that were learned before are smaller, and say nothing about new ones."""
+    shares = []
+    for seed in range(3):
+        X, y = friedman(1300, seed=seed)
+        low, high = PocketRegressor(epochs=10, random_state=0).fit(X[:300], y[:300]).predict_interval(X[300:], 0.9).T
+        shares.append(np.mean((low <= y[300:]) & (y[300:] <= high)))
+    print(shares)
+    assert 0.85 < np.mean(shares) < 0.97
+
+
 def test_intervals_are_around_the_answer():
     X, y = friedman(3000)
     model = small().fit(X, y)

@@ -83,7 +83,8 @@ constexpr void for_each_parameter(C& config, F&& f) {
     f("quantile", config.quantile);
 }
 
-// What a learner has done so far; the per-kernel part is read through Learner::kernel_report.
+// What a learner has done so far; the per-kernel part is read through Learner::kernel_report. Rounds, mistakes and loss
+// are those of rows that were new; the other counts include rows of later passes over them.
 struct Tally {
     std::uint64_t rounds = 0;
     std::uint64_t mistakes = 0;
@@ -93,6 +94,20 @@ struct Tally {
     std::uint64_t removals = 0;    // times a buffer was halved or restarted
     std::uint64_t archived = 0;    // examples that entered the reservoir
     std::uint64_t overflowed = 0;  // archived examples that had to be dropped
+};
+
+// A count in words of the size of the random numbers', with which it shares a piece of the state.
+class Count {
+  public:
+    operator std::uint64_t() const { return std::uint64_t(high_) << 32 | low_; }
+    Count& operator=(std::uint64_t n) {
+        low_ = static_cast<std::uint32_t>(n);
+        high_ = static_cast<std::uint32_t>(n >> 32);
+        return *this;
+    }
+
+  private:
+    std::uint32_t low_ = 0, high_ = 0;
 };
 
 // Rounds and mistakes up to the last power of two, and up to the one before: what happened lately is the rest. 0 until
@@ -112,19 +127,6 @@ class Milestones {
     }
 
   private:
-    // In words of the size of the random numbers', with which they share a piece of the state.
-    class Count {
-      public:
-        operator std::uint64_t() const { return std::uint64_t(high_) << 32 | low_; }
-        Count& operator=(std::uint64_t n) {
-            low_ = static_cast<std::uint32_t>(n);
-            high_ = static_cast<std::uint32_t>(n >> 32);
-            return *this;
-        }
-
-      private:
-        std::uint32_t low_ = 0, high_ = 0;
-    };
     struct Milestone {
         Count rounds, mistakes;
         Milestone() = default;

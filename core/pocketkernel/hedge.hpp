@@ -16,7 +16,7 @@ class Hedge {
         : experts_(experts),
           costs_(arena.take<double>(padded<double>(experts))),
           weights_(arena.take<double>(padded<double>(experts))),
-          squares_(arena.take<double>(1)),
+          squares_(arena.take<double>(lanes_of<double>)),
           root_2_ln_K_(std::sqrt(2.0 * logarithm(static_cast<double>(experts)))) {}
 
     // Lanes beyond the experts have infinite cost and weight 0.
@@ -28,6 +28,8 @@ class Hedge {
     }
 
     const double* weights() const { return weights_; }
+    // Numbers of the state that a learner may have, 0 in the beginning: what V leaves of its pack.
+    double* spare() const { return squares_ + 1; }
     double root_2_ln_K() const { return root_2_ln_K_; }
 
     double mix(const double* scores) const {

@@ -5,9 +5,9 @@
 //
 // After an error above its bound, above_i grows by g_i (1 - l_i), else it falls by g_i l_i, where l_i = (1 - c_i) / 2:
 // a quantile tracker (adaptive conformal inference, Gibbs & Candes 2021). Since g_i is constant, the share of errors
-// above over any N rows differs from l_i by exactly (change of above_i) / (g_i N), whatever the stream does. The units
-// only keep the numbers still. The price: trackers move independently, so that the interval of a larger share may for
-// some rows be the narrower one.
+// above over any N rows differs from l_i by exactly (change of above_i) / (g_i N), whatever the stream does, if each
+// error is held against the bound that all errors before it have led to. The units only keep the numbers still. The
+// price: trackers move independently, so that the interval of a larger share may for some rows be the narrower one.
 #pragma once
 
 #include "normal.hpp"

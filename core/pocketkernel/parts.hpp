@@ -9,6 +9,7 @@
 //                              only a forger can make
 //   POCKETKERNEL_DRAWING       whether `load` draws the learner's constants; else the program gives them
 //                              (`take_constants`)
+//   POCKETKERNEL_PASSES        whether rows may be learned again, as in the later passes of a fit (`repeat`)
 //   POCKETKERNEL_FEATURES, POCKETKERNEL_CLASSES, POCKETKERNEL_BUDGET
 //                              the sizes of the only configuration, which are then constants of the code; 0 for any
 //   POCKETKERNEL_FUNCTIONS     likewise how many functions are learned: one for two classes, else one for each
@@ -33,6 +34,9 @@
 #endif
 #if !defined(POCKETKERNEL_DRAWING)
 #define POCKETKERNEL_DRAWING 1
+#endif
+#if !defined(POCKETKERNEL_PASSES)
+#define POCKETKERNEL_PASSES 1
 #endif
 #if !defined(POCKETKERNEL_FEATURES)
 #define POCKETKERNEL_FEATURES 0
@@ -78,6 +82,7 @@ inline constexpr bool sparse_rows = POCKETKERNEL_SPARSE_ROWS;
 inline constexpr bool halves = POCKETKERNEL_HALVES;
 inline constexpr bool validation = POCKETKERNEL_VALIDATION;
 inline constexpr bool drawing = POCKETKERNEL_DRAWING;
+inline constexpr bool passes = POCKETKERNEL_PASSES;
 inline constexpr std::size_t features = POCKETKERNEL_FEATURES, classes = POCKETKERNEL_CLASSES;
 inline constexpr std::size_t functions = POCKETKERNEL_FUNCTIONS, budget = POCKETKERNEL_BUDGET;
 inline constexpr std::uint64_t digest = POCKETKERNEL_DIGEST;

@@ -17,6 +17,7 @@ class Tally(TypedDict):
     removals: int
     archived: int
     overflowed: int
+    repeats: int
     rounds_before: int
     mistakes_before: int
 

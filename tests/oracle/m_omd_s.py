@@ -16,6 +16,7 @@ class MOMDS:
         self.f = [Expansion(kernel, d) for kernel in kernels]
         self.additions = self.proxies = self.removals = 0
         self.linear, self.unmerged, self.Gamma = 0.0, 0.0, np.zeros(len(kernels))  # evidence of the certificate
+        self.steepest = self.weight = 0.0
 
     def learn(self, x, y, w=1.0):
         f = np.array([fi(x) for fi in self.f])
@@ -45,6 +46,8 @@ class MOMDS:
                 self.remove()
         self.linear += g * score
         self.unmerged += 0 if merged else abs(g)
+        self.steepest = max(self.steepest, 0 if merged else abs(g))
+        self.weight += w
         self.hedge.update(linearised_costs(g, f))
         return score
 

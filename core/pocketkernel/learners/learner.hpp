@@ -113,10 +113,11 @@ class Learner {
     const KernelBank<T>& bank() const { return bank_; }
     const Tally& tally() const { return common_->tally; }
     const Milestones& milestones() const { return common_->milestones; }
+    std::uint64_t repeats() const { return common_->repeats; }
     Workspace<T>& workspace() { return work_; }
     // Another one, for another thread.
     Workspace<T> workspace_on(Arena& arena) const {
-        return Workspace<T>(arena, config_, bank_, functions_, needs_.sparse_from, needs_.rows, needs_.values);
+        return Workspace<T>(arena, config_, bank_, functions_, sparse_from_, more_rows_, own_values_);
     }
 
     static constexpr Task task = Task::classification;
@@ -149,35 +150,43 @@ class Learner {
     // Tells the learner that the next row does not follow the last one, so that the last labels say nothing about it.
     void forget_lags() {}
 
-    // Says whether the next rows were learned before, as in the later passes of a fit. Not part of the state.
-    void repeat(bool) {}
+    // Says whether the next rows were learned before, as in the later passes of a fit. Not part of the state. Functions
+    // learn from such rows; what judges does not: counters of rounds, mistakes and loss, intervals, evidence for
+    // certificates, and (but for the baselines) weights of kernels and experts. On rows that were seen before, what
+    // memorises would seem infallible.
+    void repeat(bool again) { repeats_ = again; }
 
   protected:
+    // `repeats` are rounds on rows that were learned before; in states that were written before these were counted, 0.
     struct Draws {
         Rng rng;
         Milestones milestones;
+        Count repeats;
     };
     struct Common {
         Tally tally;
         Rng rng;
         Milestones milestones;
+        Count repeats;
     };
-    static_assert(part_of_state<Common, 112> && part_of_state<Tally, pack_bytes> && part_of_state<Hypothesis, 16> &&
-                  part_of_state<Draws, 48>);
+    static_assert(part_of_state<Common, 120> && part_of_state<Tally, pack_bytes> && part_of_state<Hypothesis, 16> &&
+                  part_of_state<Draws, 56>);
 
     // What most learners need, and some can do without.
     struct Needs {
-        bool bank = true;                             // kernels are compared with stored rows
-        std::size_t sparse_from = sparse_from_width;  // columns from which a row may be handled as sparse
-        std::uint32_t rows = 0;                       // of a workspace, besides the query
-        std::uint32_t values = 0;                     // likewise, if more than one for each function
+        bool bank = true;                               // kernels are compared with stored rows
+        std::uint32_t sparse_from = sparse_from_width;  // columns from which a row may be handled as sparse
+        std::uint32_t rows = 0;                         // of a workspace, besides the query
+        std::uint32_t values = 0;                       // likewise, if more than one for each function
     };
 
     POCKETKERNEL_ONCE Learner(const Config& config, Arena& arena, Needs needs = Needs())
         : config_(config),
           bank_(needs.bank ? KernelBank<T>(arena, config) : KernelBank<T>()),
           K_(config.kernel_count),
-          needs_(needs) {
+          sparse_from_(needs.sparse_from),
+          more_rows_(needs.rows),
+          own_values_(needs.values) {
         KernelSpec* kernels = arena.take<KernelSpec>(K_);
         if (kernels) {
             std::memcpy(kernels, config.kernels, K_ * sizeof(KernelSpec));
@@ -199,8 +208,15 @@ class Learner {
     // The row may take long; nothing of the state has been changed yet.
     void begin_long_row() { Watch::begin(state(), state_bytes_); }
 
+    // All rounds so far, of new rows and of others: what the pace of learning follows.
+    std::uint64_t clock() const { return common_->tally.rounds + common_->repeats; }
+
     // Counts the round.
     void record(bool mistake, double loss) {
+        if (repeats_) {
+            common_->repeats = common_->repeats + 1;
+            return;
+        }
         Tally& tally = common_->tally;
         ++tally.rounds;
         tally.mistakes += mistake;
@@ -218,7 +234,7 @@ class Learner {
     bool common_valid() const {
         const Tally& t = common_->tally;
         bool good = common_->rng.valid() && t.rounds <= most_rounds && t.mistakes <= t.rounds && is_sum(t.loss);
-        good = good && common_->milestones.valid(t);
+        good = good && common_->milestones.valid(t) && common_->repeats <= most_rounds;
         for (std::uint64_t count : {t.additions, t.proxies, t.removals, t.archived, t.overflowed})
             good = good && count <= max_kernels * most_rounds;
         return good;
@@ -257,6 +273,7 @@ class Learner {
     Known<parts::kernels> K_;
     Common* common_ = nullptr;
     Workspace<T> work_;
+    std::conditional_t<parts::passes, bool, std::false_type> repeats_{};  // see `repeat`
 
   private:
     template <class L>
@@ -270,7 +287,7 @@ class Learner {
 
     // The state begins with Common, the first piece taken.
     unsigned char* state() const { return reinterpret_cast<unsigned char*>(common_); }
-    Needs needs_;
+    std::uint32_t sparse_from_, more_rows_, own_values_;  // see Needs
     std::size_t state_bytes_ = 0, functions_ = 0;
 };
 

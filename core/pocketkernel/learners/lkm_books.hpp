@@ -83,7 +83,7 @@ class LKMBooks : public Learner<T> {
     }
 
     bool valid() const {
-        bool good = this->common_valid() && S_.valid() && a_.finite() && own_->steps <= common_->tally.rounds &&
+        bool good = this->common_valid() && S_.valid() && a_.finite() && own_->steps <= this->clock() &&
                     own_->spread >= 1.0 && own_->spread <= state_limit;
         double total = 0.0, most = -state_limit;
         for (std::size_t i = 0; i < K_; ++i) {

@@ -37,14 +37,15 @@ class MOMDS : public SharedBuffer<T, 1> {
         const double g = weight * loss.derivative;  // at the aggregated f, shared by all kernels
         if (Watch::present && this->will_remove(absolute(g))) this->begin_long_row();
         this->record(this->is_mistake(f, y), weight * loss.value);
-        charge(g);
-        this->move(x, &g, absolute(g), g * f);
+        if (!repeats_) charge(g);
+        this->move(x, &g, absolute(g), g * f, weight);
         return f;
     }
 
   private:
     using Learner<T>::K_;
     using Learner<T>::config_;
+    using Learner<T>::repeats_;
     using Learner<T>::work_;
     using SharedBuffer<T, 1>::hedge_;
     using SharedBuffer<T, 1>::nearest_;

@@ -57,10 +57,10 @@ class MulticlassMOMDS : public SharedBuffer<T, 0> {
         g_[y] = -others;
         if (Watch::present && this->will_remove(others)) this->begin_long_row();
         this->record(best != y, weight * (logarithm(total) + (F[best] - F[y])));
-        charge();
+        if (!this->repeats_) charge();
         double product = 0.0;
         for (std::size_t c = 0; c < C_; ++c) product += g_[c] * F[c];
-        this->move(x, g_, others, product);
+        this->move(x, g_, others, product, weight);
     }
 
   private:

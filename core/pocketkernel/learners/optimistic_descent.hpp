@@ -66,9 +66,8 @@ class OptimisticDescent : public Learner<T> {
     }
 
     bool valid() const {
-        bool good = this->common_valid() && hedge_.valid() && S0_.valid() &&
-                    V_.valid(S0_.size(), common_->tally.rounds) && a_.finite() && a0_.finite() &&
-                    w_.finite(most_weight);
+        bool good = this->common_valid() && hedge_.valid() && S0_.valid() && V_.valid(S0_.size(), this->clock()) &&
+                    a_.finite() && a0_.finite() && w_.finite(most_weight);
         for (std::size_t i = 0; i < K_; ++i)
             good = good && own_[i].f.valid(config_.norm_bound) && this->is_sum(own_[i].A) && S(i).valid() &&
                    (!shared_ || this->is_sum(spent_[i])) &&
@@ -139,10 +138,11 @@ class OptimisticDescent : public Learner<T> {
         if (Watch::present && will_take_long(will_remove)) this->begin_long_row();
         this->record(this->is_mistake(score, y), weight * Hinge::at(score, y).value);
         teach();
-        hedge_.update(optimistic_, [&](const Pack<double>& f) {
-            return Pack<double>(weight) * larger(Pack<double>(1.0) - Pack<double>(y) * f, Pack<double>(0.0));
-        });
-        const std::size_t slot = V_.offer(common_->tally.rounds, common_->rng);
+        if (!this->repeats_)
+            hedge_.update(optimistic_, [&](const Pack<double>& f) {
+                return Pack<double>(weight) * larger(Pack<double>(1.0) - Pack<double>(y) * f, Pack<double>(0.0));
+            });
+        const std::size_t slot = V_.offer(this->clock(), common_->rng);
         if (slot < V_.slots()) enter_reservoir(slot, x, weight * y);
         return score;
     }
@@ -153,7 +153,7 @@ class OptimisticDescent : public Learner<T> {
     bool will_take_long(WillRemove&& will_remove) const {
         Rng rng = common_->rng;
         if (will_remove(rng)) return true;
-        if (V_.offer(common_->tally.rounds + 1, rng) >= V_.slots()) return false;
+        if (V_.offer(this->clock() + 1, rng) >= V_.slots()) return false;
         if (S0_.size() == S0_.capacity()) return true;
         const double work = static_cast<double>(V_.size()) * static_cast<double>(S0_.size()) *
                             static_cast<double>(config_.features + 8 * K_);

@@ -178,7 +178,7 @@ class PocketClassifier : public Learner<T> {
             if (loss && R_ > 1) *loss = lesson(F, y, slope());
             return tell_linear(linear);
         }
-        const std::uint64_t rounds = common_->tally.rounds + 1;
+        const std::uint64_t rounds = this->clock() + 1;
         if (has_block()) ferns_.read(row, raw(work_));
         learn(scale_.learn(row, work_.query, rounds, needs_dense()), rounds, y, weight, F, linear, loss);
     }
@@ -194,7 +194,9 @@ class PocketClassifier : public Learner<T> {
         const double loss = lesson(f(), target, slope());
         if (told) *told = loss;
         this->record(mistake, weight * loss);
-        ledger().observe(weight, target, slope(), R_, [&](std::size_t n) { return n == 0 ? f() : scores_of(n - 1); });
+        if (!repeats_)
+            ledger().observe(weight, target, slope(), R_,
+                             [&](std::size_t n) { return n == 0 ? f() : scores_of(n - 1); });
         const double times = course_->weights.times(weight, rounds);
         const bool weigh = widths_ > 0 && weighs_columns(rounds);
         if (has_block() && !repeats_) gather_evidence(target, found, mistake, loss, rounds, weigh);
@@ -219,7 +221,7 @@ class PocketClassifier : public Learner<T> {
         }
         if (has_block())
             scale_.for_each_started([&](std::size_t k, double mean) { ferns_.restart(ferns_at(), k, mean); });
-        if (scale_.take_restarted()) course_->events.add(rounds, EventLog::column_changed);
+        if (scale_.take_restarted()) note(EventLog::column_changed);
         if (has_block() && rounds % 64 == 0) ring_.weigh(relevance_.factors());
         if (owners() > 0 && !repeats_ && rounds >= course_->next_review) review(rounds);
     }
@@ -230,9 +232,8 @@ class PocketClassifier : public Learner<T> {
     std::size_t ferns_bytes() const { return has_block() ? ferns_.room() * fern_bytes() : 0; }
     std::size_t ring_bytes() const { return has_block() ? block_bytes() - waves_bytes() - ferns_bytes() : 0; }
 
-    // Rows that were learned before say nothing about how good an expert is: those that memorise would seem infallible.
-    // Then experts learn, but the mixture, the shares of memory and the tests for change stay as they are. The ring
-    // begins anew, else each row would be its own nearest neighbour.
+    // On rows that were learned before, experts learn, but the mixture, the shares of memory and the tests for change
+    // stay as they are. The ring begins anew, else each row would be its own nearest neighbour.
     void repeat(bool again) {
         repeats_ = again;
         if (again && has_block()) ring_.forget();
@@ -285,8 +286,8 @@ class PocketClassifier : public Learner<T> {
     // overflows.
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = this->common_valid() && mixture_.valid() && ledger().valid() &&
-                    scale_.valid(common_->tally.rounds) && relevance_.valid() && (!has_lags() || lags_.valid()) &&
+        bool good = this->common_valid() && mixture_.valid() && ledger().valid() && scale_.valid(this->clock()) &&
+                    relevance_.valid() && (!has_lags() || lags_.valid()) &&
                     (!has_additive(config_) || additive().valid()) && course_->events.valid(common_->tally.rounds) &&
                     (!has_block() || block_valid()) &&
                     pool_.valid(owners(), ColumnScale<T>::farthest * ColumnRelevance<T>::largest_factor) &&
@@ -317,6 +318,7 @@ class PocketClassifier : public Learner<T> {
     using Learner<T>::K_;
     using Learner<T>::common_;
     using Learner<T>::config_;
+    using Learner<T>::repeats_;
     using Learner<T>::work_;
 
     static constexpr double most = 8.0;
@@ -539,8 +541,10 @@ class PocketClassifier : public Learner<T> {
             const double* s = scores_of(i);
             double* g = slopes_of(i);
             const double own = lesson(s, y, g, false);
-            ledger().charge(i, weight * own);
-            if (!repeats_) approach(experts_[i].loss, own, recent);
+            if (!repeats_) {
+                ledger().charge(i, weight * own);
+                approach(experts_[i].loss, own, recent);
+            }
             const double share = share_of_mixture(i);
             for (std::size_t r = 0; r < R_; ++r) blend()[r] = s[r] + share * (f()[r] - s[r]);
             lesson(blend(), y, g, true, false);
@@ -736,7 +740,7 @@ class PocketClassifier : public Learner<T> {
                 course_->turned = 1 - course_->turned;
                 course_->reversal = 0.0;
                 believe_labels();
-                course_->events.add(rounds, EventLog::classes_exchanged);
+                note(EventLog::classes_exchanged);
                 return;
             }
         }
@@ -745,9 +749,14 @@ class PocketClassifier : public Learner<T> {
         course_->surprise = larger(course_->surprise + smaller(relief, 1.0), 0.0);
         if (course_->surprise > 12.0) {
             believe_labels();
-            course_->events.add(rounds, EventLog::confidence_lost);
+            note(EventLog::confidence_lost);
             hurry();
         }
+    }
+
+    // The row is counted among those that were new: in a later pass it has no number.
+    void note(EventLog::Kind kind) {
+        if (!repeats_) course_->events.add(common_->tally.rounds, kind);
     }
 
     // Where scores are confident, labels that are wrong more often than those say are wrong whatever the row. The slope
@@ -1023,8 +1032,7 @@ class PocketClassifier : public Learner<T> {
 
     Known<parts::functions> R_;                                                   // functions of each expert
     Known<parts::kernels == 0 ? 0 : widths_of(Config{}), std::uint32_t> widths_;  // experts that have one, from 1 on
-    bool slow_;             // whether there is a slow linear expert; beside a short number it takes no room
-    bool repeats_ = false;  // see `repeat`
+    bool slow_;  // whether there is a slow linear expert; beside a short number it takes no room
     Course* course_ = nullptr;
     Expert* experts_ = nullptr;
     Origin* origin_ = nullptr;  // null if rows are not sparse

@@ -11,7 +11,8 @@
 // The others learn what the linear model leaves, 0.7 of it their own error and 0.3 the mixture's; their steps are
 // normalised and shrink by AdaGrad's rule, with forgetting. A test on the errors tells when the stream has changed:
 // steps are long again, and a new level or scale of y is taken over at once. Intervals come from the errors' own
-// quantiles (IntervalTracker).
+// quantiles (IntervalTracker). In later passes over the same rows experts learn, but nothing that follows the errors
+// does: mixture, intervals, tests, shares of the random features.
 //
 // For a quantile tau the error of a lesson is tau's: as far as one Newton step would go if errors were normal, and an
 // offset follows the share of answers that were too low.
@@ -140,7 +141,7 @@ class PocketRegressor : public Learner<T> {
             score(row, work_, F);
             return tell_linear(linear);
         }
-        const std::uint64_t rounds = common_->tally.rounds + 1;
+        const std::uint64_t rounds = this->clock() + 1;
         learn(scale_.learn(row, work_.query, rounds), rounds, y, weight, F, linear);
     }
     void learn(const Query<T>& z, std::uint64_t rounds, const double* y, double weight, double* F, double* linear) {
@@ -164,7 +165,7 @@ class PocketRegressor : public Learner<T> {
         } else {
             scale_.refresh_moved(z, [&](std::size_t k, T change) { pool_.refresh_column(k, change); });
         }
-        if (owners() > 1 && rounds >= course_->next_review) review(rounds);
+        if (owners() > 1 && !repeats_ && rounds >= course_->next_review) review(rounds);
     }
 
     // An expert's weight is its share of the mixture's weights among the kernels.
@@ -182,7 +183,7 @@ class PocketRegressor : public Learner<T> {
     // overflows.
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = this->common_valid() && scale_.valid(common_->tally.rounds) && pool_.valid(owners()) &&
+        bool good = this->common_valid() && scale_.valid(this->clock()) && pool_.valid(owners()) &&
                     relevance_.valid() && ring_.valid() && tables_.valid() && course_->weights.valid() &&
                     (!parts_.matrix || matrix_.valid());
         for (std::size_t r = 0; r < m_; ++r) {
@@ -205,6 +206,7 @@ class PocketRegressor : public Learner<T> {
     using Learner<T>::K_;
     using Learner<T>::common_;
     using Learner<T>::config_;
+    using Learner<T>::repeats_;
     using Learner<T>::work_;
 
     static constexpr std::size_t sparse_from = 64;
@@ -295,7 +297,7 @@ class PocketRegressor : public Learner<T> {
         for (std::size_t n = m_; n < K_ * m_; ++n) s[n] = sum(work.partial[n]);
         if (parts_.ring > 0) {
             ring_.round(row, rounded(work));
-            const std::uint64_t rows = common_->tally.rounds;
+            const std::uint64_t rows = this->clock();
             const auto found = ring_.find(rounded(work), relevance_.factors(), rows > 0 ? rows - 1 : 0);
             for (std::size_t r = 0; r < m_; ++r) s[ring_place() * m_ + r] = ring_.mean(found, r);
         }
@@ -350,9 +352,7 @@ class PocketRegressor : public Learner<T> {
     void teach(const double* y, const double* answers, double times, std::uint64_t rounds) {
         for (std::size_t r = 0; r < m_; ++r) {
             Target& t = targets_[r];
-            const double error = y[r] - answers[r];
-            t.intervals.observe(error, t.scale.size);
-            if (config_.quantile > 0.0) t.offset += 0.02 * ((error > 0.0 ? 1.0 : 0.0) - (1.0 - config_.quantile));
+            if (!repeats_) judge(t, y[r] - answers[r]);
             errors()[r] = lesson_of(t.scale, y[r] - t.scale.mean - f()[r]);
             plan_steps(r, y[r] - t.scale.mean, times, rounds);
         }
@@ -371,10 +371,14 @@ class PocketRegressor : public Learner<T> {
             for (std::size_t r = 0; r < m_; ++r)
                 values[r] = static_cast<T>((f()[r] + errors()[r] - work_.values[r]) / targets_[r].unit);
         }
-        for (std::size_t r = 0; r < m_; ++r) {
+        for (std::size_t r = 0; r < m_ && !repeats_; ++r) {
             teach_mixture(r, times, rounds);
             follow(r, y[r], rounds);
         }
+    }
+    void judge(Target& t, double error) const {
+        t.intervals.observe(error, t.scale.size);
+        if (config_.quantile > 0.0) t.offset += 0.02 * ((error > 0.0 ? 1.0 : 0.0) - (1.0 - config_.quantile));
     }
 
     // Steps of the widths and the tables, down the slope; the share of all experts in the review.
@@ -385,7 +389,7 @@ class PocketRegressor : public Learner<T> {
         for (std::size_t i = 1; i < constant(); ++i) {
             const double s = work_.values[i * m_ + r], own = rest - s;
             Expert& expert = this->expert(i, r);
-            if (t.scale.variance > 0.0) {
+            if (t.scale.variance > 0.0 && !repeats_) {
                 const double loss =
                     config_.quantile == 0.0 ? own * own / v : loss_of(y - work_.values[r] - s) / std::sqrt(v);
                 approach(expert.loss, smaller(loss, 1e6), recent);

@@ -7,8 +7,10 @@
 //   G        sum of |l'| so far, this round included
 //
 // Besides, evidence for a certificate, from which nothing is learned: the sum of <g, F>, of |l'| over rounds that were
-// not merged, and Gamma_i, how far the sum of the slopes times kappa_i(x_t, .) may be from what the steps of f_i tell:
-// the way that removals and projections moved f_i, over lambda, and the slopes of merged rows times their distances.
+// not merged and the largest of these, the sum of the rows' weights, and Gamma_i, how far the sum of the slopes times
+// kappa_i(x_t, .) may be from what the steps of f_i tell: the way that removals and projections moved f_i, over lambda,
+// and the slopes of merged rows times their distances. It is about rows that were new when they came. Later passes over
+// them are like one removal: they moved f_i by no more than its norms before and after.
 //
 // A round is one pass over S. A second one is made only in the proxy branch and when half of S is dropped.
 // The loss, and so the slope in each of the C functions, is the learner's. Count is C if the compiler may know it,
@@ -41,17 +43,27 @@ class SharedBuffer : public Learner<T> {
             for (std::size_t j = 0; j < S_.size(); ++j) f(f_[i].scale * static_cast<double>(a_.of(i * C_ + c)[j]));
     }
 
-    // The sum of <g, F>, that of |l'| over rounds that were not merged, and every kernel's Gamma.
+    void repeat(bool again) {
+        if (again == repeats_) return;
+        repeats_ = again;
+        for (std::size_t i = 0; i < K_; ++i) Gamma_[i] += std::sqrt(f_[i].norm2) / lambda_;
+    }
+
+    // The sum of <g, F>; that of |l'| over rounds that were not merged, and the largest; that of the weights; and every
+    // kernel's Gamma.
     template <class F>
     void for_each_evidence(F&& f) const {
         f(sums_[linear]);
         f(sums_[unmerged]);
+        f(hedge_.spare()[steepest]);
+        f(hedge_.spare()[weights]);
         for (std::size_t i = 0; i < K_; ++i) f(Gamma_[i]);
     }
 
     bool valid() const {
         bool good = this->common_valid() && this->is_sum(sums_[slopes]) && this->is_sum(sums_[unmerged]) &&
-                    absolute(sums_[linear]) <= state_limit && hedge_.valid() && S_.valid() && a_.finite();
+                    absolute(sums_[linear]) <= state_limit && hedge_.valid() && S_.valid() && a_.finite() &&
+                    this->is_sum(hedge_.spare()[steepest]) && this->is_sum(hedge_.spare()[weights]);
         for (std::size_t i = 0; i < K_; ++i) good = good && f_[i].valid(config_.norm_bound) && this->is_sum(Gamma_[i]);
         return good;
     }
@@ -61,6 +73,7 @@ class SharedBuffer : public Learner<T> {
     using Learner<T>::bank_;
     using Learner<T>::common_;
     using Learner<T>::config_;
+    using Learner<T>::repeats_;
     using Learner<T>::work_;
 
     POCKETKERNEL_ONCE SharedBuffer(const Config& c, Arena& arena, std::size_t functions_per_kernel, double G1)
@@ -103,14 +116,15 @@ class SharedBuffer : public Learner<T> {
 
     // Takes the slopes g[c] of the loss at the aggregated score F, of size |l'|, and <g, F>, and moves every kernel's
     // functions: at a stored neighbour if there is one near enough, else, by chance, at x itself, which is then stored.
-    void move(const Query<T>& x, const double* g, double size, double product) {
+    // All of them carry the row's weight.
+    void move(const Query<T>& x, const double* g, double size, double product, double weight) {
         sums_[slopes] += size;
-        sums_[linear] += product;
-        if (near_enough(gamma(sums_[slopes]))) {
+        const bool merged = near_enough(gamma(sums_[slopes]));
+        if (!repeats_) note(size, product, weight, merged);
+        if (merged) {
             step_at_neighbours(x, g);
             return;
         }
-        sums_[unmerged] += size;
         if (is_stored(size, common_->rng)) add(x, g, size);
     }
 
@@ -120,6 +134,22 @@ class SharedBuffer : public Learner<T> {
   private:
     // Sums so far: of |l'|, which is G; of <g, F>; of |l'| over rounds that were not merged.
     enum Sum : std::size_t { slopes, linear, unmerged, sums };
+    // Beside the weights of the kernels, since that is where there was room: the largest |l'| of a round that was not
+    // merged, and the sum of the rows' weights.
+    enum Spare : std::size_t { steepest, weights };
+
+    void note(double size, double product, double weight, bool merged) {
+        double* spare = hedge_.spare();
+        spare[weights] += weight;
+        sums_[linear] += product;
+        if (merged) return;
+        sums_[unmerged] += size;
+        spare[steepest] = larger(spare[steepest], size);
+    }
+    // Evidence: how far f_i may be from what the slopes of new rows would have made of it, over lambda.
+    void drift(std::size_t i, double length) {
+        if (!repeats_) Gamma_[i] += length;
+    }
 
     // Eq. learning_rate:M-OMD-S: gamma shrinks with the summed |l'|, so easy streams merge more points.
     double gamma(double summed_slopes) const { return hedge_.root_2_ln_K() / std::sqrt(1.0 + summed_slopes); }
@@ -141,7 +171,7 @@ class SharedBuffer : public Learner<T> {
         }
         for (std::size_t i = 0; i < K_; ++i) {
             const double far = bank_.squared_distance(i, nearest_[bank_.group_of(i)].dissimilarity);
-            Gamma_[i] += std::sqrt(squares * larger(far, 0.0));
+            drift(i, std::sqrt(squares * larger(far, 0.0)));
         }
         for (std::size_t group = 0; group < bank_.groups(); ++group) {
             const std::size_t s =
@@ -177,7 +207,7 @@ class SharedBuffer : public Learner<T> {
             norm2 = norm2 + 2.0 * steps_[c] * work_.values[i * C_ + c] + steps_[c] * steps_[c];
         }
         f.norm2 = larger(norm2, 0.0);
-        if (f.project(config_.norm_bound) < 1.0) Gamma_[i] += (std::sqrt(norm2) - config_.norm_bound) / lambda_;
+        if (f.project(config_.norm_bound) < 1.0) drift(i, (std::sqrt(norm2) - config_.norm_bound) / lambda_);
         if (f.wants_folding()) fold(i);
     }
 
@@ -209,7 +239,7 @@ class SharedBuffer : public Learner<T> {
             const double s = f.project(config_.norm_bound);
             // |f - s r|^2 of f = q + r, where q is gone: 2 <f, r> = |f|^2 + |r|^2 - |q|^2.
             const double moved = whole[i] - s * (whole[i] + rest[i] - gone[i]) + s * s * rest[i];
-            Gamma_[i] += std::sqrt(larger(moved, 0.0)) / lambda_;
+            drift(i, std::sqrt(larger(moved, 0.0)) / lambda_);
         }
         ++tally.removals;
     }

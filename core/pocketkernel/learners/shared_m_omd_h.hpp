@@ -62,6 +62,10 @@ class SharedMOMDH : public OptimisticDescent<T> {
         return waits && rng.uniform() < P && this->S(0).size() + 1 == config_.budget;
     }
 
+    void spend(std::size_t i, double cost) {
+        if (!this->repeats_) spent_[i] += cost;
+    }
+
     void learn_kernels(const Query<T>& x, double label, double y) {
         std::size_t W[max_kernels], count = 0;
         double P = 0.0;
@@ -69,11 +73,11 @@ class SharedMOMDH : public OptimisticDescent<T> {
             if (!(label * this->optimistic_[i] < 1.0)) continue;
             double D = 0.0;
             if (this->merge(i, x, y, D)) {
-                spent_[i] += 2.0 * D;
+                spend(i, 2.0 * D);
                 continue;
             }
             P = larger(D / (C(i) * D + own_[i].H_norm2), P);
-            spent_[i] += 0.5 * C(i) * D;
+            spend(i, 0.5 * C(i) * D);
             W[count++] = i;
         }
         if (count == 0) return;

@@ -59,11 +59,12 @@ class Certificate:
     loss : str
         The loss that it minimises.
     rounds, mistakes : int
-        Counts so far.
+        Counts so far, of rows that were new: later passes of a `fit` over the same rows do not count, here or in the
+        loss and the regret.
     removals : int or None
         Removals so far, over all kernels; None for learners without a buffer of rows.
     cumulative_loss : float
-        Sum of its losses.
+        Sum of its losses, each times the weight of its row.
     delta : float
         Probability that the bound fails, if it is a bound with high probability, and that an interval does.
     guarantee : Guarantee

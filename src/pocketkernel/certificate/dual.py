@@ -11,6 +11,9 @@ Pinelis (1994): cosh(theta |M|) exp(-psi(theta) v) is a supermartingale. So for 
 once, also if rows react to what the learner drew, with probability at least 1 - delta:
 
     Reg(u) <= sum_t g_t f_t(x_t) + |u| Gamma_i
+
+Weights of rows are factors of losses and slopes. The sums run over rows that were new when they came: what later passes
+of a fit did to the learner's functions is one more change, like a removal.
 """
 
 import math
@@ -32,8 +35,8 @@ class DualBound:
         Sum of g_t f_t(x_t).
     terms : tuple of (str, float)
         Parts of the slope, for the kernel for which it is largest: they sum to it.
-    rows : int
-        T.
+    weight : float
+        Sum of the rows' weights: T if each has weight 1.
     loss : str
         Name of the loss.
     functions : int
@@ -43,7 +46,7 @@ class DualBound:
     own_loss: float
     linear: float
     terms: tuple[tuple[str, float], ...]
-    rows: int
+    weight: float
     loss: str
     functions: int = 1
 
@@ -59,10 +62,10 @@ class DualBound:
     def anyway(self, norm: float) -> float:
         """Lower bound on the loss of every such function on any rows: no score exceeds its norm."""
         if self.functions == 1:
-            return self.rows * LOSSES[self.loss].value(norm, 1.0)
+            return self.weight * LOSSES[self.loss].value(norm, 1.0)
         # The best scores of norm r: one class above all others, which are equal.
         others = self.functions - 1
-        return self.rows * math.log1p(others * math.exp(-norm * math.sqrt(self.functions / others)))
+        return self.weight * math.log1p(others * math.exp(-norm * math.sqrt(self.functions / others)))
 
     def least_loss(self, norm: float) -> float:
         """Lower bound on the loss of every such function on these rows."""
@@ -89,10 +92,11 @@ def dual_bound(
     linear: float,
     *,
     unmerged: float,
+    steepest: float,
     gammas: Sequence[float],
     norms: Sequence[float],
     rate: float,
-    rows: int,
+    weight: float,
     loss: str = "logistic",
     functions: int = 1,
     delta: float = 0.05,
@@ -107,6 +111,8 @@ def dual_bound(
         Sum of g_t f_t(x_t).
     unmerged : float
         Sum of |g_t| over rounds that were not merged.
+    steepest : float
+        The largest of these: more than G1 only if a row had a weight above 1.
     gammas : list of float
         For each kernel: the way that removals and projections moved its function, divided by lambda, and the slopes of
         merged rows times their distances.
@@ -114,8 +120,8 @@ def dual_bound(
         Norms of the kernels' functions.
     rate : float
         lambda.
-    rows : int
-        T.
+    weight : float
+        Sum of the rows' weights.
     loss : str, default="logistic"
         A smooth loss.
     functions : int, default=1
@@ -125,13 +131,15 @@ def dual_bound(
 
     Examples
     --------
-    >>> bound = dual_bound(500.0, -80.0, unmerged=200.0, gammas=[30.0], norms=[2.0], rate=0.1, rows=1000)
+    >>> sums = dict(unmerged=200.0, steepest=1.0, gammas=[30.0], norms=[2.0], weight=1000.0)
+    >>> bound = dual_bound(500.0, -80.0, rate=0.1, **sums)
     >>> bound.regret(1.0) < bound.regret(2.0) < 500
     True
     """
     G1 = LOSSES[loss].G1
     assert G1 is not None
-    sampling = deviation(G1 * unmerged, G1, kernels=len(gammas), delta=delta)
+    # A row that is stored deviates by G1, another by its slope.
+    sampling = deviation(G1 * unmerged, G1, max(G1, steepest), kernels=len(gammas), delta=delta)
     sampling *= 1.0 if functions == 1 else math.sqrt(2)
     worst = max(range(len(gammas)), key=lambda i: norms[i] / rate + gammas[i])
     terms = (
@@ -139,18 +147,22 @@ def dual_bound(
         ("removals, projections, merging", gammas[worst]),
         ("sampling", sampling),
     )
-    return DualBound(own_loss, linear, terms, rows, loss, functions)
+    return DualBound(own_loss, linear, terms, weight, loss, functions)
 
 
-def deviation(variance: float, G1: float, *, kernels: int, delta: float) -> float:
-    """Most that the norms of K martingales with steps of at most G1 ever are, at times of this summed variance.
+def deviation(variance: float, G1: float, longest: float | None = None, *, kernels: int, delta: float) -> float:
+    """Most that the norms of K martingales ever are, at times of this summed variance and this longest step.
 
-    Pinelis (1994), for theta = 2^(-j/2) / G1, each j with the share 1 / ((j + 1) (j + 2)) of delta.
+    Pinelis (1994), for theta = 2^(-j/2) / G1, each j with the share 1 / ((j + 1) (j + 2)) of delta. A step's length is
+    known before it is drawn, and psi grows with it, so that of the longest step so far (G1 by default) is enough.
     """
+    b = G1 if longest is None else longest
 
     def most(j: int) -> float:
         theta = 2 ** (-j / 2) / G1
-        psi = (math.expm1(theta * G1) - theta * G1) / G1**2
+        if theta * b > 700:
+            return math.inf
+        psi = (math.expm1(theta * b) - theta * b) / b**2
         return (math.log(2 * kernels * (j + 1) * (j + 2) / delta) + psi * variance) / theta
 
     return min(most(j) for j in range(60))

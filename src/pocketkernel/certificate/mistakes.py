@@ -11,9 +11,9 @@ class MistakeRate:
 
     In every round the learner has some probability of a mistake, given all that was before. With probability at least
     1 - delta the mean of these probabilities over the rounds is in the interval, at all times at once, so also at a
-    time that was chosen by looking. Nothing is assumed about the rows: they may depend on each other and on the
-    learner. If rows are drawn independently from one distribution, the mean is that of the risks of the models that the
-    learner passed through in these rounds.
+    time that was chosen by looking. Nothing is assumed about the rows but that each was new when it was predicted: they
+    may depend on each other and on the learner. If they are drawn independently from one distribution, the mean is that
+    of the risks of the models that the learner passed through in these rounds.
 
     Attributes
     ----------

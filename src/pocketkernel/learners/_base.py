@@ -255,7 +255,8 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         Every classifier has intervals for its rate of mistakes, over all rows and over the latest, which hold at all
         times at once (`mistake_rate`, `recent_mistake_rate`). Some have a bound on the regret, which is the sum of the
         learner's losses minus that of the best competitor in hindsight: its terms, what it assumes, and what the
-        learner cannot know.
+        learner cannot know. Of a `fit` with several `epochs` only the first pass counts, in all of this: later on, the
+        rows are not new.
 
         Parameters
         ----------

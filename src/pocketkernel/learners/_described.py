@@ -43,7 +43,9 @@ shuffle : bool, default=True
     Whether `fit` learns the rows in random order, seeded by `random_state`. `partial_fit` and `predict_then_learn`
     never change the order.
 epochs : int or "auto", default=1
-    How often `fit` goes through the rows.
+    How often `fit` goes through the rows; "auto" means as many passes as give 3,000 rounds, from 1 to 10. Later passes
+    only teach: counters of rows, mistakes and loss, intervals and certificates (and the weights of kernels, except in
+    LKMBooks and Raker) are those of the first pass, in which every row was new.
 n_jobs : int, default=None
     Maximum number of threads that score a block, at most one per core; -1 means all cores, None means the value of
     POCKETKERNEL_NUM_THREADS or OMP_NUM_THREADS, or all cores if neither is set. Each thread needs temporary memory

@@ -14,15 +14,17 @@ def dual_guarantee(
     recipe: Recipe, done: Bunch, evidence: Sequence[float], delta: float, functions: int = 1
 ) -> Guarantee:
     """The dual bound of a learner, from its `diagnostics_` and its evidence."""
-    U, rows = float(recipe.norm_bound), int(done.rounds)
+    U = float(recipe.norm_bound)
+    linear, unmerged, steepest, weight, *gammas = evidence
     dual = dual_bound(
         float(done.cumulative_loss),
-        evidence[0],
-        unmerged=evidence[1],
-        gammas=evidence[2:],
+        linear,
+        unmerged=unmerged,
+        steepest=steepest,
+        gammas=gammas,
         norms=done.norms.tolist(),
         rate=recipe.step * U / math.sqrt(recipe.budget),
-        rows=rows,
+        weight=weight,
         loss=recipe.loss,
         functions=functions,
         delta=delta,
@@ -37,7 +39,7 @@ def dual_guarantee(
             "learner."
         ),
         bound=Bound(terms, (), f"with probability at least {1 - delta:.4g}"),
-        unknown=("whether rows had weights above 1: the bound assumes that none had", ROUNDING),
+        unknown=(ROUNDING,),
         anyway=dual.anyway(U),
         dual=dual,
     )

@@ -252,8 +252,9 @@ class OnlineLearner(Parameters):
     def diagnostics_(self) -> Bunch:
         """Counters of the learner.
 
-        rounds, mistakes, cumulative_loss; additions, proxies, removals (over all kernels); archived, overflowed
-        (M-OMD-H); rounds_before, mistakes_before (up to the last power of two but one); and one number per kernel:
+        rounds, mistakes, cumulative_loss, of rows that were new; repeats, rounds of later passes of `fit` over them;
+        additions, proxies, removals (over all kernels and all rounds); archived, overflowed (M-OMD-H); rounds_before,
+        mistakes_before (up to the last power of two but one of the new rows); and one number per kernel:
         alignment_proxy (M-OMD-H), norms, stored, and the counts again as kernel_additions, kernel_proxies,
         kernel_removals.
         """

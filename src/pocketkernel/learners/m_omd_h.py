@@ -6,7 +6,7 @@ from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee, theorem_1_afterwards
 from pocketkernel.learners._described import with_parameters
-from pocketkernel.learners._hinge import hinge_guarantee
+from pocketkernel.learners._hinge import changes, hinge_guarantee
 from pocketkernel.learners._paper import MirrorDescent
 
 
@@ -56,11 +56,11 @@ class MOMDH(MirrorDescent):
         made = self._recipe
 
         def counts(i: int) -> dict[str, Any]:
-            added, removed = int(done.kernel_additions[i]), int(done.kernel_removals[i])
+            rows, added, removed = int(done.rounds), int(done.kernel_additions[i]), int(done.kernel_removals[i])
             # A round that adds to a buffer with free space did not begin with a full buffer.
             never_full = removed == 0 and int(done.stored[i]) < made.budget
-            full_rounds = 0 if never_full else int(done.rounds) - (added - removed)
-            return {"removals": removed, "full_rounds": full_rounds, "eager": made.removal == "eager"}
+            full_rounds = 0 if never_full else min(rows + int(done.repeats) - (added - removed), rows)
+            return {"removals": changes(done, removed), "full_rounds": full_rounds, "eager": made.removal == "eager"}
 
         theorem = "Theorem 1 of Li & Liao (2024), after the run"
         return hinge_guarantee(made, done, theorem, theorem_1_afterwards, counts)

@@ -65,8 +65,8 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
     dtype, n_classes, class_weight, shuffle
     epochs : int or "auto", default="auto"
         How often `fit` goes through the rows; "auto" means as many passes as give 3,000 rounds, from 1 to 10.
-        In later passes the experts learn on, but not the weights of their mixture: on rows that were seen before, an
-        expert that memorises would look best.
+        Later passes only teach the experts: counters of rows, mistakes and loss, certificates and the weights of the
+        mixture are those of the first pass, in which every row was new.
     n_jobs, random_state
 
     Attributes

@@ -25,9 +25,10 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
     squares; its residuals are learned by random features of six kernel widths, by a function of each column, and from
     the most similar of the last rows; all of them are mixed by least squares. Columns that matter more count more in
     distances. The influence of outliers is limited, in rows and targets. It detects changes of the stream and then
-    learns faster. Every prediction has an interval of any coverage, which holds over time whatever the stream does.
-    Supports one or several targets. NaN in a row is a missing value: it counts as the typical value of its column.
-    Row weights are relative, as in PocketClassifier. ``docs/pocket_regressor.md`` explains the design and its results.
+    learns faster. Every prediction has an interval of any coverage, which holds over time, even while the stream
+    changes, if each row is learned before the next interval is asked for. Supports one or several targets. NaN in a row
+    is a missing value: it counts as the typical value of its column. Row weights are relative, as in PocketClassifier.
+    ``docs/pocket_regressor.md`` explains the design and its results.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
         Which quantile, from 0.001 to 0.999, if loss="quantile".
     dtype, shuffle
     epochs : int or "auto", default=1
-        How often `fit` goes through the rows; more than 2 rarely help.
+        How often `fit` goes through the rows; more than 2 rarely help. Later passes only teach the experts: counters of
+        rows and loss, intervals and the weights of the mixture are those of the first pass, in which every row was new.
     n_jobs, random_state
 
     Attributes
@@ -144,10 +146,13 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
 
         Notes
         -----
-        Bounds are computed from the errors on the rows learned so far, and hold for the rows that come next: over any
+        Bounds are computed from the errors on the rows learned so far, each predicted when all rows before it had been
+        learned, and hold for the next row: if every interval is asked for just before its row is learned, then over any
         stretch of the stream, even while it changes, the share of targets inside differs from `coverage` by a term that
         shrinks like one over the number of rows. (This is exact for coverages 0.5, 0.6, 0.7, 0.8, 0.9, 0.95 and 0.99;
-        others are interpolated.) The width of an interval depends on the size of recent errors, not on x.
+        others are interpolated.) For rows farther ahead, as in a block or if targets come late, nothing is said: where
+        an error resembles the ones just before it, intervals are too narrow. Their width depends on the size of recent
+        errors, not on x.
         """
         answers = self.predict(X)
         return np.sort(answers[..., None] + self.margins(coverage), axis=-1)

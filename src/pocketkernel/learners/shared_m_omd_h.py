@@ -6,7 +6,7 @@ from sklearn.utils import Bunch
 
 from pocketkernel.certificate import Guarantee, shared_buffer_afterwards
 from pocketkernel.learners._described import with_parameters
-from pocketkernel.learners._hinge import hinge_guarantee
+from pocketkernel.learners._hinge import changes, hinge_guarantee
 from pocketkernel.learners._paper import MirrorDescent
 
 
@@ -57,7 +57,7 @@ class SharedMOMDH(MirrorDescent):
         spent = self._fitted().evidence()
 
         def counts(i: int) -> dict[str, Any]:
-            return {"spent": spent[i], "removals": int(done.removals)}
+            return {"spent": spent[i], "removals": changes(done, int(done.removals))}
 
         theorem = "The bound of M-OMD-H, for one shared buffer"
         return hinge_guarantee(self._recipe, done, theorem, shared_buffer_afterwards, counts)

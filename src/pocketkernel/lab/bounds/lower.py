@@ -1,4 +1,4 @@
-"""The lower bound: what no learner that stores B rows can do better."""
+"""The lower bound: what no learner that stores B rows and keeps |f| <= U can do better."""
 
 import math
 

@@ -1,8 +1,8 @@
 """Every learner on the stream of the lower bound: how regret falls as the budget grows.
 
-Theorem 4 says that against its adversary no learner that stores B rows gets below U L / sqrt(B), up to a constant. Here
-U is the same for all budgets and every basis vector comes equally often, so that only B changes; then regret over L
-should fall like 1 / sqrt(B), and a slope of -1/2 in the chart is as good as it gets.
+Theorem 4 says that against its adversary no learner that stores B rows and keeps |f| <= U gets below U L / sqrt(B), up
+to a constant. Here U is the same for all budgets and every basis vector comes equally often, so that only B changes;
+then regret over L should fall like 1 / sqrt(B), and a slope of -1/2 in the chart is as good as it gets.
 
 M-OMD-S meets the conditions of the theorem. The others do not quite, and are shown beside it: M-OMD-H has hinge loss
 (which has such a bound, too) and an archive besides its buffer; LKMBooks and Raker do not project, and Raker stores no
@@ -171,7 +171,7 @@ class LowerBound:
             self.tables,
             flat=self.tables[1],
             page="lower_bound.html",
-            title="The lower bound, met",
+            title="The lower bound, and how close learners come to it",
             lead=lead,
             picture=self.chart,
         )

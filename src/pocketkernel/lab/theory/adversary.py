@@ -1,4 +1,4 @@
-"""The stream of the lower bound (Theorem 4), on which no learner with a budget can do well, and its best competitor."""
+"""The stream of the lower bound (Theorem 4), which is hard for learners that store B rows, and its best competitor."""
 
 from typing import Any
 

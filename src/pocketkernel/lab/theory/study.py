@@ -145,11 +145,18 @@ def _bounds(learner: MOMDS | MOMDH | SharedMOMDH, run: Trace, i: int, curve: Reg
 
     def after(t: int, own: float) -> float:
         if isinstance(learner, MOMDS):
-            linear, unmerged, *gammas = run.evidence[t - 1].tolist()
+            linear, unmerged, steepest, weight, *gammas = run.evidence[t - 1].tolist()
             rate = made.step * made.norm_bound / math.sqrt(made.budget)
-            norms = run.norms[t - 1].tolist()
             bound = dual_bound(
-                own, linear, unmerged=unmerged, gammas=gammas, norms=norms, rate=rate, rows=t, loss=run.loss
+                own,
+                linear,
+                unmerged=unmerged,
+                steepest=steepest,
+                gammas=gammas,
+                norms=run.norms[t - 1].tolist(),
+                rate=rate,
+                weight=weight,
+                loss=run.loss,
             )
             return bound.regret(made.norm_bound)
         counts: dict[str, Any] = {
