@@ -161,9 +161,8 @@ class PyLearner {
     }
     int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle weights,
                      nb::handle scores, nb::handle labels, nb::handle linear, nb::handle answers) {
-        return with_sparse(values, columns, starts, [&](const Rows& rows) {
-            return learn(rows, y, weights, scores, labels, linear, answers);
-        });
+        return with_sparse(values, columns, starts,
+                           [&](const Rows& rows) { return learn(rows, y, weights, scores, labels, linear, answers); });
     }
     // Uses at most `threads` threads; the scores do not depend on how many.
     int score_dense(nb::handle X, nb::handle scores, std::size_t threads) {

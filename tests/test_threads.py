@@ -5,6 +5,7 @@ import pickle
 import signal
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 
@@ -265,13 +266,22 @@ def test_every_answer_is_that_of_some_moment(name, rows):
     assert model.nbytes == EVERY[name]().partial_fit(given[:9], y[:9]).nbytes
 
 
-@pytest.mark.parametrize("rows", [1, 40])
-def test_labels_come_with_their_rows(rows):
-    """No answer has a label that is not yet learned, nor lacks one that is."""
-    y = np.minimum(streams.in_classes(STREAM, 9), np.arange(len(STREAM)) // 20)[: rows * 80]
+@pytest.mark.parametrize("kind", ["numbers", "names", "descending"])
+def test_labels_come_with_their_rows(kind, monkeypatch):
+    """Every call brings a new one. No answer has a label that is not yet learned, nor lacks one that is."""
+    count, original = 60, PocketClassifier._coded
+
+    def coded(self, y):
+        time.sleep(0.0005)  # between the label and its rows, where nobody may predict
+        return original(self, y)
+
+    monkeypatch.setattr(PocketClassifier, "_coded", coded)
+    labels = {"numbers": np.arange(count), "names": np.array([f"label {n:02}" for n in range(count)])}
+    labels["descending"] = labels["numbers"][::-1].copy()
+    y = np.repeat(labels[kind], 3)
 
     def make():
-        return PocketClassifier(memory="60KiB", n_classes=9, random_state=1).partial_fit(STREAM[:9], y[:9] * 0)
+        return PocketClassifier(memory="256KiB", n_classes=count, random_state=1).partial_fit(STREAM[:6], y[:6])
 
     def teach(model, pieces):
         for some in pieces:
@@ -281,14 +291,14 @@ def test_labels_come_with_their_rows(rows):
         assert model.predict(STREAM[:2]).shape == (2,)
         return bits(model.predict_proba(STREAM[:2]))
 
-    told(met(make, [slice(start, start + rows) for start in range(0, len(y), rows)], teach, ask))
+    told(met(make, [slice(start, start + 3) for start in range(6, 3 * count, 3)], teach, ask))
 
 
-@pytest.mark.parametrize("what", ["to_bytes", "pickle", "diagnostics_", "certificate", "balanced", "kernel_scores"])
-def test_what_is_read_is_of_one_moment(what):
+@pytest.mark.parametrize("class_", [MOMDS, PocketClassifier])
+@pytest.mark.parametrize("what", ["to_bytes", "pickle", "diagnostics_", "certificate", "balanced"])
+def test_what_is_read_is_of_one_moment(what, class_):
     def make():
         weight = "balanced" if what == "balanced" else None
-        class_ = MOMDS if what == "kernel_scores" else PocketClassifier
         return class_(memory="40KiB", class_weight=weight, random_state=1).partial_fit(STREAM[:9], STREAM_Y[:9])
 
     def teach(model, pieces):
@@ -301,10 +311,16 @@ def test_what_is_read_is_of_one_moment(what):
         "diagnostics_": lambda model: repr(model.diagnostics_),
         "certificate": lambda model: repr(model.certificate()),
         "balanced": lambda model: model.to_bytes(),
-        "kernel_scores": lambda model: bits(model.kernel_scores(STREAM[:2])),
     }
     together = 1 if what == "balanced" else 3
     told(met(make, PIECES[:20], teach, asked[what], together=together, readers=4))
+
+
+def test_scores_of_kernels():
+    model = EVERY["MOMDH"]().fit(STREAM, STREAM_Y)
+    expected = model.kernel_scores(STREAM)
+    for scores in run_all(model.kernel_scores, [STREAM] * 16):
+        np.testing.assert_array_equal(scores, expected)
 
 
 def test_an_interval_is_of_one_moment():
@@ -522,19 +538,19 @@ def test_a_fleet_of_every_learner(name):
     assert fleet.nbytes >= make().nbytes
 
 
-@pytest.mark.parametrize("width", [30, 8])
+@pytest.mark.parametrize("width", [160, 80])
 @pytest.mark.parametrize("how", ["one", "many"])
 def test_river(how, width):
-    """Names and labels appear while others predict; of 8 columns, names come to share them."""
+    """Names and labels appear while others predict; of 80 columns, names come to share them."""
     river = pytest.importorskip("pocketkernel.river")
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     rows, labels = [], []
     for n in range(160):
-        names = [f"x{k}" for k in rng.permutation(4 + n // 8)[:4]]
-        rows.append({name: float(value) for name, value in zip(names, rng.normal(size=4), strict=True)})
+        names = [f"x{k}" for k in (n, *rng.permutation(n + 1)[:3]) if n]  # every row has a new name
+        rows.append({name: float(rng.normal()) for name in names})
         labels.append("abcdef"[rng.integers(1 + n // 32)])
-    asked = {f"x{k}": 0.1 * k for k in range(0, 25, 3)}
+    asked = {f"x{k}": 0.01 * k for k in range(160)}
 
     def make():
         model = river.KernelClassifier(PocketClassifier(memory="40KiB"), n_classes=6, width=width, seed=0)

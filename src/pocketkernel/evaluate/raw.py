@@ -34,7 +34,8 @@ class RawModel:
     """A model with its pipeline: rows are encoded and scaled as in the run that trained it.
 
     Rows are a dict of values by column, a list of dicts, a data frame of any library, or a path, glob or binary file in
-    any format that a run reads. The model of a LIBSVM file also takes arrays and sparse matrices.
+    any format that a run reads. The model of a LIBSVM file also takes arrays and sparse matrices. Several threads may
+    predict at a time; `learn` waits for them, and they for it, also while a file or a pipe is being read.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
 
         Notes
         -----
-        If an error or Ctrl-C ends the call, the estimator is unchanged.
+        If an error or Ctrl-C ends the call, the estimator is unchanged. Other threads use it as it was until the end.
         """
         self._feed(X, y, None, sample_weight, restart=True)
         return self
@@ -84,8 +84,9 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         -----
         After an error nothing of X has been learned. After Ctrl-C the first rows of X have been learned
         completely; ``diagnostics_.rounds`` is their number (rows of weight 0 do not count). If that was the first call,
-        the estimator is still unfitted. A process that is forked while another thread is learning gets an incomplete
-        copy of the learner, which raises an error when used.
+        the estimator is still unfitted. Other threads may use the estimator meanwhile: predictions come in between
+        slices of at most 256 rows, other calls that learn wait. A process that is forked while another thread is
+        learning gets an incomplete copy of the learner, which raises an error when used.
         """
         self.predict_then_learn(X, y, classes, sample_weight)
         return self

@@ -96,7 +96,7 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
 
         Notes
         -----
-        If an error or Ctrl-C ends the call, the estimator is unchanged.
+        If an error or Ctrl-C ends the call, the estimator is unchanged. Other threads use it as it was until the end.
         """
         self._feed(X, y, None, sample_weight, restart=True)
         return self
