@@ -98,7 +98,7 @@ class Guard : public Turns::Hold {
   public:
     Guard(Turns& turns, Turns::Use use, Turns::Lends lends = Turns::nothing) : Hold(turns, use, lends) {
         if (has_begun()) return;
-        const nb::gil_scoped_release release;
+        const WithoutGil release;
         wait(answer_signals);
     }
     // Without the GIL, between two rows.
@@ -106,7 +106,8 @@ class Guard : public Turns::Hold {
 
   private:
     static void answer_signals() {
-        const nb::gil_scoped_acquire acquire;
+        if (Interpreter::is_over()) return;
+        const WithGil acquire;
         stop_if_asked();
     }
 };
@@ -316,7 +317,7 @@ class PyLearner {
         block = new_block(size_);
         const LongBuild build;
         {
-            const nb::gil_scoped_release release;
+            const WithoutGil release;
             (void)table.make(learner.c_str(), settings_.get(), fleet, block.get(), size_, engine, status);
         }
         build.stop_if_asked();
@@ -543,7 +544,7 @@ class PyLearner {
     template <class F>
     int without_lock(const Rows& rows, F&& f) const {
         if (rows.count <= 1 && size_ <= bytes_at_once / 16) return code(f());
-        const nb::gil_scoped_release release;
+        const WithoutGil release;
         return code(f());
     }
 

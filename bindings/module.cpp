@@ -135,7 +135,7 @@ double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_
     const double needed = table.bare_pass(rows, stored, nullptr, 0);
     const auto size = static_cast<std::size_t>(-needed);
     const Block block = new_block(size);
-    const nb::gil_scoped_release release;
+    const WithoutGil release;
     return table.bare_pass(rows, stored, block.get(), size);
 }
 
@@ -149,6 +149,7 @@ NB_MODULE(_core, m) {
     // leak, but nanobind would end its output with a list of them.
     nb::set_leak_warnings(false);
     Turns::count_forks();
+    Interpreter::watch_its_end();
     m.attr("UNSUITED") = PyLearner::unsuited;
     m.def("levels", levels, "Levels that this machine can run, slowest first.");
     m.attr("LEARNERS") = learners();

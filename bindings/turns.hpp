@@ -224,6 +224,14 @@ class Turns::Hold {
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
 
+    // Ends all turns of this thread, which will never go on.
+    static void abandon() {
+        for (Hold* mine = of_thread(); mine; mine = mine->previous_) {
+            if (mine->held_ && !mine->nested_) mine->turns_.end(mine->use_);
+            mine->held_ = false;
+        }
+    }
+
     bool has_begun() const { return held_; }
     template <class Idle>
     void wait(Idle&& idle) {

@@ -3,11 +3,13 @@
 import itertools
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -762,3 +764,37 @@ def test_a_callback_in_the_middle_of_a_call():
     model.partial_fit(Odd(), Y)
     assert seen == [expected] * len(seen) and seen
     assert model.diagnostics_.rounds == 800
+
+
+# ---- the end of the process -----------------------------------------------------------------------------------------
+
+ENDING = """
+import atexit, sys, threading, time
+atexit.register(lambda: sys.argv[1] == "save" and print(len(model.to_bytes()) == size))
+import streams
+from pocketkernel import MOMDS
+
+X, y = streams.rings(20_000, d=5)
+model = MOMDS(budget=400, n_jobs=1, random_state=0).partial_fit(X[:500], y[:500])
+size = len(model.to_bytes())
+
+def again(call, *given):
+    while True:
+        call(*given)
+
+for call, *given in [(model.partial_fit, X, y), (model.decision_function, X)] * 2:
+    threading.Thread(target=again, args=(call, *given), daemon=True).start()
+time.sleep(0.2)
+print("the end")
+"""
+
+
+@pytest.mark.parametrize("what", ["save", "nothing"])
+def test_the_process_ends_while_threads_are_at_work(what):
+    """It aborted: daemon threads were ended in the middle of C++. A model may still be saved at the end."""
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", ENDING, what], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=300
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.split("\n")[:2] == ["the end", "True" if what == "save" else ""]
