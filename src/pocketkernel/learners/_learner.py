@@ -118,7 +118,7 @@ class OnlineLearner(Parameters):
     ) -> tuple[Self, Scores]:
         """An estimator like this one that has learned these rows alone, and their scores."""
         fresh = type(self).__new__(type(self))
-        fresh.__dict__.update({name: value for name, value in self.__dict__.items() if name not in LEARNED})
+        fresh.__dict__.update({name: value for name, value in self.__dict__.copy().items() if name not in LEARNED})
         X = check_rows(fresh, X, reset=True)
         y = fresh._checked_targets(y, X.shape[0], classes is None)
         weights = checked_weights(sample_weight, X.shape[0])
