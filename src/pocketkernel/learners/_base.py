@@ -201,11 +201,14 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
 
     def _scored(self, X: Any) -> tuple[Coding, Scores]:
         """Scores of the core and the labels of the same moment."""
-        while True:
-            coding = self.__dict__.get("_coding")
-            scores = self._scores(X)
-            if coding is self._coding:  # else another thread has brought new labels meanwhile
-                return coding, scores
+        try:
+            coding = self._coding
+        except AttributeError:  # not fitted, as the scores will say
+            coding = None
+        scores = self._scores(X)
+        if coding is self._coding:
+            return coding, scores
+        return self._scored(X)  # another thread has brought new labels meanwhile
 
     def predict(self, X: Any) -> Array:
         """Labels of the rows of X."""

@@ -102,11 +102,9 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
         A binary learner's score of exactly 0 is positive; of equal scores of a multiclass learner, the label that
         appeared first wins.
         """
-        while True:
-            labels = self._labels
-            score = self._score(x)
-            if labels is self._labels:
-                return labels.best(score)
+        labels = self._labels
+        score = self._score(x)
+        return labels.best(score) if labels is self._labels else self.predict_one(x)
 
     def predict_proba_one(self, x: Features) -> dict[Any, float]:  # type: ignore[override]
         """Probability of each label that has been learned; needs a learner with the logistic loss.
@@ -114,11 +112,9 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
         With two labels, it includes False and True from the start.
         """
         self._check_loss()
-        while True:
-            labels = self._labels
-            score = self._score(x)
-            if labels is self._labels:
-                return labels.odds(score)
+        labels = self._labels
+        score = self._score(x)
+        return labels.odds(score) if labels is self._labels else self.predict_proba_one(x)
 
     def predict_many(self, X: Any) -> Any:
         """Labels of the rows of a pandas DataFrame, as a Series with its index."""
