@@ -196,8 +196,12 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         class, ``classes_[1]``. For more: one for each row and class; the largest wins. While only one label is known:
         0 for each row. A long block is shared among threads (see `n_jobs`), which only affects the time.
         """
-        coding, scores = self._scored(X)
-        return coding.decision(scores)
+        try:
+            coding = self._coding  # as in `_scored`, at the cost of one call less
+        except AttributeError:
+            coding = None
+        scores = self._scores(X)
+        return coding.decision(scores) if coding is self._coding else self.decision_function(X)
 
     def _scored(self, X: Any) -> tuple[Coding, Scores]:
         """Scores of the core and the labels of the same moment."""
