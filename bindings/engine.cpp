@@ -147,21 +147,18 @@ class EngineOf final : public Engine {
         return counter.used();
     }
     void score(const Rows& rows, double* scores, void* scratch, const Slots* slots) override {
-        if (!scratch) return score_with(learner_.workspace(), rows, scores, slots);
-        Arena arena(scratch);
-        Workspace<T> work = learner_.workspace_on(arena);
-        score_with(work, rows, scores, slots);
+        with_workspace(scratch, [&](Workspace<T>& work) { score_with(work, rows, scores, slots); });
     }
-    void kernel_scores(const Rows& rows, double* scores) override {
-        if constexpr (!L::multiclass) {
-            Workspace<T>& work = learner_.workspace();
-            for_each_row(rows, [&](std::size_t, const auto& row) {
-                double mixed;
-                score_query(work.query.read(row), work, &mixed);
-                for (std::size_t i = 0; i < learner_.config().kernel_count; ++i)
-                    *scores++ = learner_.kernel_score(work, i);
+    void kernel_scores(const Rows& rows, double* scores, void* scratch) override {
+        if constexpr (!L::multiclass)
+            with_workspace(scratch, [&](Workspace<T>& work) {
+                for_each_row(rows, [&](std::size_t, const auto& row) {
+                    double mixed;
+                    score_query(work.query.read(row), work, &mixed);
+                    for (std::size_t i = 0; i < learner_.config().kernel_count; ++i)
+                        *scores++ = learner_.kernel_score(work, i);
+                });
             });
-        }
     }
     std::size_t coefficients(std::size_t kernel, double* out) const override {
         std::size_t count = 0;
@@ -254,6 +251,13 @@ class EngineOf final : public Engine {
             rows.count, slots->part, slots->parts, [&](std::size_t r) { return slots->of[r]; },
             [&](std::size_t slot) { return slots->state(slot); },
             [&](L&, std::size_t r) { rows.doubles ? f(r, row_at<double>(rows, r)) : f(r, row_at<float>(rows, r)); });
+    }
+    template <class F>
+    void with_workspace(void* scratch, F&& f) {
+        if (!scratch) return f(learner_.workspace());
+        Arena arena(scratch);
+        Workspace<T> work = learner_.workspace_on(arena);
+        f(work);
     }
     void score_with(Workspace<T>& work, const Rows& rows, double* scores, const Slots* slots) {
         visit(rows, slots, [&](std::size_t r, const auto& row) {

@@ -103,7 +103,8 @@ class Engine {
     // Several threads may score at once, each with its own scratch; null means the learner's own.
     virtual std::size_t scratch_bytes() const = 0;
     virtual void score(const Rows& rows, double* scores, void* scratch, const Slots* slots = nullptr) = 0;
-    virtual void kernel_scores(const Rows& rows, double* scores) = 0;  // K for each row; not of a multiclass learner
+    // K scores for each row; not of a multiclass learner.
+    virtual void kernel_scores(const Rows& rows, double* scores, void* scratch) = 0;
     virtual std::size_t coefficients(std::size_t kernel, double* out) const = 0;  // how many; null only counts
     virtual std::size_t evidence(double* out) const = 0;                          // likewise
     virtual const Tally& tally() const = 0;

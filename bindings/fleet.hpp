@@ -37,17 +37,16 @@ class PyFleet : public PyLearner {
         slots_.bytes = state_bytes_ + (tail + pk::pack_bytes - 1) / pk::pack_bytes * pk::pack_bytes;
         while (slots_.bytes << (slots_.slab_bits + 1) <= slab_bytes) ++slots_.slab_bits;
         engines_.push_back(engine_);
+        idle_.push_back(engine_);
     }
 
     std::size_t slot_bytes() const { return slots_.bytes; }
     std::size_t capacity() const { return starts_.size() << slots_.slab_bits; }
     std::size_t slots_per_slab() const { return std::size_t(1) << slots_.slab_bits; }
     std::size_t nbytes() const { return size_ * engines_.size() + slots_.bytes * capacity(); }
-    std::size_t learned() const { return learned_; }
-
     std::size_t bytes_of_slab() const { return slots_.bytes << slots_.slab_bits; }
     void reserve(std::size_t count) {
-        const Guard guard(*this, changing);
+        const Guard guard(turns_, Turns::changing);
         while (capacity() < count) {
             slabs_.push_back(new_slab(bytes_of_slab()));
             use_slab(slabs_.back().get());
@@ -55,7 +54,7 @@ class PyFleet : public PyLearner {
     }
     // Another slab in the caller's memory, such as a mapped file, which is held as long as the fleet exists.
     void add_slab(nb::handle memory) {
-        const Guard guard(*this, changing);
+        const Guard guard(turns_, Turns::changing);
         auto view = std::make_unique<View>(memory, true);
         if (!view->has(1, "B") || view->size(0) < bytes_of_slab() ||
             reinterpret_cast<std::uintptr_t>(view->data<unsigned char>()) % pk::pack_bytes != 0)
@@ -66,7 +65,7 @@ class PyFleet : public PyLearner {
 
     // Makes models in slots copies of the one in slot `origin`, or new ones if that is negative.
     void begin(const std::vector<std::size_t>& slots, std::int64_t origin) {
-        const Guard guard(*this, changing);
+        const Guard guard(turns_, Turns::changing);
         if (origin >= 0) engine_->attach(slots_.state(known(to_slot(origin))));
         const Done done = origin < 0 ? Done() : Done(engine_->tally());
         const unsigned char* state = origin < 0 ? engine_->newborn() : slots_.state(to_slot(origin));
@@ -98,20 +97,24 @@ class PyFleet : public PyLearner {
 
     // A model's state as a learner saves it.
     nb::bytes save_slot(std::size_t slot) {
-        attach(slot);
-        return save();
+        const Guard guard(turns_, Turns::reading);
+        const Lease engines(*this, 1);
+        engines[0].attach(slots_.state(known(slot)));
+        return saved(engines[0]);
     }
     int load_slot(std::size_t slot, const nb::bytes& bytes, const std::vector<std::int64_t>& counts) {
         if (counts.size() != counted_ || !possible(counts))
             throw nb::value_error("expected a count for each class that is counted");
-        attach(slot);
-        const int status = load(bytes);
-        if (status == 0) begin_as(slots_.state(slot), slots_.state(slot), Done(), counts);
-        return status;
+        const Guard guard(turns_, Turns::changing);
+        unsigned char* state = slots_.state(known(slot));
+        engine_->attach(state);
+        const pk::Status status = engine_->load(static_cast<const unsigned char*>(bytes.data()), bytes.size());
+        if (status == pk::Status::ok) begin_as(state, state, Done(), counts);
+        return code(status);
     }
     // Rows that a model has learned of each class, if classes are balanced.
     std::vector<std::int64_t> counts(std::size_t slot) {
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
         return counts_in(slots_.state(known(slot)));
     }
     // The contents of slots, one after the other; and back. A state that is not possible is refused, and
@@ -120,7 +123,7 @@ class PyFleet : public PyLearner {
         const std::vector<std::size_t> all = copied(slots);
         const View to(out, true);
         check_states(to, all.size());
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
         for (std::size_t n = 0; n < all.size(); ++n)
             std::memcpy(to.data<unsigned char>() + n * slots_.bytes, slots_.state(all[n]), slots_.bytes);
     }
@@ -128,7 +131,7 @@ class PyFleet : public PyLearner {
         const std::vector<std::size_t> all = copied(slots);
         const View from(states, false);
         check_states(from, all.size());
-        const Guard guard(*this, changing);
+        const Guard guard(turns_, Turns::changing);
         bool good = true;
         for (std::size_t n = 0; n < all.size(); ++n) {
             unsigned char* state = slots_.state(all[n]);
@@ -147,10 +150,11 @@ class PyFleet : public PyLearner {
         const View to(out, true);
         if (!to.has(2, "d") || to.size(0) != all.size() || to.size(1) != 3)
             throw nb::value_error("expected a float64 matrix with three columns, one row for each slot");
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
+        const Lease engines(*this, 1);
         for (std::size_t n = 0; n < all.size(); ++n) {
-            engine_->attach(slots_.state(all[n]));
-            const Done now(engine_->tally()), before = done_before(slots_.state(all[n]));
+            engines[0].attach(slots_.state(all[n]));
+            const Done now(engines[0].tally()), before = done_before(slots_.state(all[n]));
             double* row = to.data<double>() + 3 * n;
             row[0] = now.rounds - before.rounds;
             row[1] = now.mistakes - before.mistakes;
@@ -229,10 +233,6 @@ class PyFleet : public PyLearner {
         return slot;
     }
     static std::size_t to_slot(std::int64_t slot) { return static_cast<std::size_t>(slot); }
-    void attach(std::size_t slot) {
-        const Guard guard(*this, changing);
-        engine_->attach(slots_.state(known(slot)));
-    }
     // Slots of an int64 array, all of which exist.
     std::vector<std::size_t> copied(nb::handle slots) const {
         const View given(slots, false);
@@ -258,9 +258,8 @@ class PyFleet : public PyLearner {
         const std::size_t most = std::min(rows_of_slice(), rows.count);
         std::vector<double> aside(shared ? most * engine_->outputs() : 0);
         std::vector<double> own(counted_ > 0 ? most : 0), of_base(shared ? own.size() : 0);  // weights, if balanced
-        learned_ = 0;
-        prepare(threads);
-        return learn_with(rows, y, weights, [&](const Lessons& lessons) {
+        return learn_with(rows, y, weights, nb::none(), [&](const Lessons& lessons, Guard&) {
+            const Lease engines(*this, threads);
             return run(rows, rows_of_slice(), [&](const Rows& slice, std::size_t first) {
                 if (threads == 0) return;
                 std::optional<LongRow> row;
@@ -279,11 +278,11 @@ class PyFleet : public PyLearner {
                     weigh(some, &all[first], nullptr, 0, slice.count, own, of_base);
                 }
                 if (counted_ > 0) some.weights = own.data();
-                each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
+                each_part(&all[first], slice.count, engines, [&](Engine& engine, const Slots& part) {
                     engine.learn(slice, some, out.data<double>() + first * engine.outputs(), &part, watch_of(row));
                 });
                 stop_if_given_up(row, slot, before);
-                learned_ = first + slice.count;
+                LastCall::here().learned = first + slice.count;
             });
         });
     }
@@ -335,35 +334,55 @@ class PyFleet : public PyLearner {
         const std::vector<std::size_t> all = copied(slots);
         const View out(scores, true);
         if (all.size() != rows.count || !has_room(out, rows)) return unsuited;
-        prepare(threads);
-        const Guard guard(*this, changing);  // what the engines are attached to
+        const Guard guard(turns_, Turns::reading);
+        const Lease engines(*this, threads);
         return run(rows, rows_of_slice(), [&](const Rows& slice, std::size_t first) {
-            each_part(&all[first], slice.count, threads, [&](Engine& engine, const Slots& part) {
+            each_part(&all[first], slice.count, engines, [&](Engine& engine, const Slots& part) {
                 engine.score(slice, out.data<double>() + first * engine.outputs(), nullptr, &part);
             });
         });
     }
 
-    void prepare(std::size_t threads) {
-        if (engines_.size() >= threads) return;
-        const Guard guard(*this, changing);  // nobody else has them in use
-        while (engines_.size() < threads) {
-            Block block;
-            Engine* engine = new_engine(table_, learner_, true, block);
-            blocks_.push_back(std::move(block));
-            engines_.push_back(engine);
+    // Engines for the time of a call, which nobody else attaches to a slot: one for each thread, or as many as other
+    // calls have left, but at least one. With the GIL.
+    class Lease {
+      public:
+        Lease(PyFleet& fleet, std::size_t threads) : fleet_(fleet) {
+            while (fleet.engines_.size() < threads || fleet.idle_.empty()) fleet.add_engine();
+            const std::size_t count = std::min(std::max<std::size_t>(1, threads), fleet.idle_.size());
+            taken_.assign(fleet.idle_.begin(), fleet.idle_.begin() + static_cast<std::ptrdiff_t>(count));
+            fleet.idle_.erase(fleet.idle_.begin(), fleet.idle_.begin() + static_cast<std::ptrdiff_t>(count));
         }
+        ~Lease() { fleet_.idle_.insert(fleet_.idle_.end(), taken_.begin(), taken_.end()); }
+        Lease(const Lease&) = delete;
+        Lease& operator=(const Lease&) = delete;
+
+        std::size_t size() const { return taken_.size(); }
+        Engine& operator[](std::size_t n) const { return *taken_[n]; }
+
+      private:
+        PyFleet& fleet_;
+        std::vector<Engine*> taken_;
+    };
+    void add_engine() {
+        Block block;
+        Engine* engine = new_engine(table_, learner_, true, block);
+        engines_.reserve(engines_.size() + 1);
+        idle_.reserve(engines_.size() + 1);  // so that none is ever lost
+        blocks_.push_back(std::move(block));
+        engines_.push_back(engine);
+        idle_.push_back(engine);
     }
     // Calls f(engine, part) for every part of the slots, each in a thread of its own if the system can start one.
     template <class F>
-    void each_part(const std::size_t* slots, std::size_t rows, std::size_t threads, F&& f) {
-        const std::size_t parts = rows < 64 * threads ? 1 : std::max<std::size_t>(1, threads);
+    void each_part(const std::size_t* slots, std::size_t rows, const Lease& engines, F&& f) {
+        const std::size_t parts = rows < 64 * engines.size() ? 1 : engines.size();
         const auto share = [&](std::size_t p) {
             Slots some = slots_;
             some.of = slots;
             some.part = p;
             some.parts = parts;
-            f(*engines_[p], some);
+            f(engines[p], some);
         };
         std::vector<std::thread> others;
         std::size_t next = 1;
@@ -400,8 +419,7 @@ class PyFleet : public PyLearner {
     std::vector<Block> slabs_, blocks_;
     std::vector<std::unique_ptr<View>> given_;  // slabs that Python has allocated
     std::vector<unsigned char*> starts_;
-    std::vector<Engine*> engines_;
-    std::size_t learned_ = 0;
+    std::vector<Engine*> engines_, idle_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "engine.hpp"
+#include "gil.hpp"
 
 namespace nb = nanobind;
 
@@ -28,8 +29,8 @@ class Pulse {
   public:
     void beat() {
         const auto now = std::chrono::steady_clock::now();
-        if (now - last_ < std::chrono::milliseconds(50)) return;
-        const nb::gil_scoped_acquire acquire;
+        if (now - last_ < std::chrono::milliseconds(50) || Interpreter::is_over()) return;
+        const WithGil acquire;
         stop_if_asked();
         last_ = std::chrono::steady_clock::now();
     }

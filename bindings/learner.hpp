@@ -15,10 +15,6 @@
 #include <thread>
 #include <vector>
 
-#if !defined(_WIN32)
-#include <pthread.h>
-#endif
-
 #include "engine.hpp"
 #include "interrupt.hpp"
 #include "pocketkernel/event_log.hpp"
@@ -26,6 +22,7 @@
 #include "pocketkernel/simd.hpp"
 #include "pocketkernel/target_scale.hpp"
 #include "settings.hpp"
+#include "turns.hpp"
 #include "view.hpp"
 
 namespace nb = nanobind;
@@ -94,17 +91,38 @@ void for_each_slice(const Rows& rows, std::size_t size, F&& f) {
         f(part(rows, first, std::min(size, rows.count - first)), first);
 }
 
-// ---- forks ----------------------------------------------------------------------------------------------------------
+// ---- turns ----------------------------------------------------------------------------------------------------------
 
-// The number of forks between the first process and this one. A thread that was running in the parent does not exist
-// here, so it would never release a learner that it was using.
-std::atomic<std::uint32_t> forks{0};
+// A turn that begins with the GIL. Waiting releases it, and answers Ctrl-C.
+class Guard : public Turns::Hold {
+  public:
+    Guard(Turns& turns, Turns::Use use, Turns::Lends lends = Turns::nothing) : Hold(turns, use, lends) {
+        if (has_begun()) return;
+        const WithoutGil release;
+        wait(answer_signals);
+    }
+    // Without the GIL, between two rows.
+    void let_readers_in() { let_in(answer_signals); }
 
-void count_forks() {
-#if !defined(_WIN32)
-    pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); });
-#endif
-}
+  private:
+    static void answer_signals() {
+        if (Interpreter::is_over()) return;
+        const WithGil acquire;
+        stop_if_asked();
+    }
+};
+
+// What is known of a thread's last call that was refused, the row and column; and of its last call to learn that was
+// interrupted, the rows that were learned before.
+struct LastCall {
+    Fault fault;
+    std::size_t learned = 0;
+
+    static LastCall& here() {
+        static thread_local LastCall call;
+        return call;
+    }
+};
 
 // ---- learner --------------------------------------------------------------------------------------------------------
 
@@ -116,21 +134,36 @@ class PyLearner {
         : PyLearner(table_of(level, doubles), learner, settings, false) {}
 
     std::size_t nbytes() const { return size_; }
-    // The labels as numbers in ascending order; any other label gives label_unknown.
-    void set_labels(const std::vector<double>& classes) { classes_ = classes; }
-    std::tuple<std::size_t, std::size_t> fault() const { return {fault_.row, fault_.column}; }
+    // What a prediction takes while others are under way, for the time of its call; the first one has the learner's.
+    std::size_t scratch_bytes() const { return engine_->scratch_bytes(); }
+    // The labels as numbers in ascending order; any other label gives label_unknown. Who learns names the same list.
+    void set_labels(nb::list numbers) {
+        classes_ = nb::cast<std::vector<double>>(numbers);
+        labels_ = std::move(numbers);
+    }
+    // Of this thread: see LastCall.
+    std::tuple<std::size_t, std::size_t> fault() const {
+        const Fault& fault = LastCall::here().fault;
+        return {fault.row, fault.column};
+    }
+    std::size_t learned() const { return LastCall::here().learned; }
+    void set_learned(std::size_t count) { LastCall::here().learned = count; }
+
+    Turns& turns() { return turns_; }
 
     // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted
-    // first. `linear` is None, or has room for the scores of the linear part. `answers` is None, or has room for an
-    // Answer of each row; then no scores are told.
-    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores, nb::handle linear,
-                    nb::handle answers) {
-        return with_dense(X, [&](const Rows& rows) { return learn(rows, y, weights, scores, linear, answers); });
+    // first, or if `labels` is given and is not the list that was set last: another thread has come first. `linear` is
+    // None, or has room for the scores of the linear part. `answers` is None, or has room for an Answer of each row;
+    // then no scores are told.
+    int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores, nb::handle labels,
+                    nb::handle linear, nb::handle answers) {
+        return with_dense(X,
+                          [&](const Rows& rows) { return learn(rows, y, weights, scores, labels, linear, answers); });
     }
     int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle weights,
-                     nb::handle scores, nb::handle linear, nb::handle answers) {
+                     nb::handle scores, nb::handle labels, nb::handle linear, nb::handle answers) {
         return with_sparse(values, columns, starts,
-                           [&](const Rows& rows) { return learn(rows, y, weights, scores, linear, answers); });
+                           [&](const Rows& rows) { return learn(rows, y, weights, scores, labels, linear, answers); });
     }
     // Uses at most `threads` threads; the scores do not depend on how many.
     int score_dense(nb::handle X, nb::handle scores, std::size_t threads) {
@@ -146,13 +179,14 @@ class PyLearner {
         Rows rows;
         if (!dense(x, rows) || engine_->outputs() != 1) return unsuited;
         if (!out.has(2, "d") || out.size(0) != rows.count || out.size(1) != settings_.kernels.size()) return unsuited;
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
+        const Block scratch = scratch_for(guard);
         return run(rows, [&](const Rows& slice, std::size_t first) {
-            engine_->kernel_scores(slice, out.data<double>() + first * settings_.kernels.size());
+            engine_->kernel_scores(slice, out.data<double>() + first * settings_.kernels.size(), scratch.get());
         });
     }
     std::vector<double> coefficients(std::size_t kernel) {
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
         if (kernel >= settings_.kernels.size()) throw nb::index_error("no such kernel");
         std::vector<double> all(engine_->coefficients(kernel, nullptr));
         (void)engine_->coefficients(kernel, all.data());
@@ -160,14 +194,14 @@ class PyLearner {
     }
 
     std::vector<double> evidence() {
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
         std::vector<double> all(engine_->evidence(nullptr));
         (void)engine_->evidence(all.data());
         return all;
     }
 
     nb::dict tally() {
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
         const pk::Tally& t = engine_->tally();
         nb::dict d;
         d["rounds"] = t.rounds;
@@ -184,7 +218,7 @@ class PyLearner {
         return d;
     }
     nb::list report() {
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
         nb::list kernels;
         std::vector<pk::KernelReport> all(settings_.kernels.size());
         engine_->report(all.data());
@@ -202,12 +236,12 @@ class PyLearner {
         return kernels;
     }
     std::size_t frequency_count() {
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
         return engine_->frequency_count();
     }
     bool frequencies(nb::handle out) {
         const View o(out, true);
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
         if (!o.has(2, "d") || o.size(0) != engine_->frequency_count() || o.size(1) != settings_.config.features)
             return false;
         return engine_->frequencies(o.data<double>());
@@ -223,7 +257,7 @@ class PyLearner {
     }
     // How many there were, and the last ones: row, kind.
     nb::tuple events() {
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
         std::uint64_t count = 0, pairs[2 * pk::EventLog::most];
         nb::list last;
         if (engine_->events(count, pairs))
@@ -232,40 +266,43 @@ class PyLearner {
         return nb::make_tuple(count, last);
     }
     void forget_lags() {
-        const Guard guard(*this, changing);
+        const Guard guard(turns_, Turns::changing);
         engine_->forget_lags();
     }
     void repeat(bool again) {
-        const Guard guard(*this, changing);
+        const Guard guard(turns_, Turns::changing);
         engine_->repeat(again);
     }
 
     std::size_t state_bytes() const { return engine_->state_bytes(); }
     // What the seed alone decides, which is not in the state.
     nb::bytes constants() {
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
         std::vector<unsigned char> bytes(engine_->constants(nullptr));
         if (!bytes.empty()) (void)engine_->constants(bytes.data());
         return nb::bytes(bytes.data(), bytes.size());
     }
     nb::bytes save() {
-        const Guard guard(*this, reading);
-        if (!engine_->valid())
-            throw std::overflow_error(
-                "this learner has diverged (its numbers are no longer finite): use a smaller step, norm_bound or rate");
-        stop_if_asked();
-        auto bytes =
-            nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(engine_->state_bytes())));
-        if (!bytes.is_valid()) throw std::bad_alloc();
-        engine_->save(reinterpret_cast<unsigned char*>(PyBytes_AsString(bytes.ptr())));
-        return bytes;
+        const Guard guard(turns_, Turns::reading);
+        return saved(*engine_);
     }
     int load(const nb::bytes& bytes) {
-        const Guard guard(*this, changing);
+        const Guard guard(turns_, Turns::changing);
         return code(engine_->load(static_cast<const unsigned char*>(bytes.data()), bytes.size()));
     }
 
   protected:
+    static nb::bytes saved(const Engine& engine) {
+        if (!engine.valid())
+            throw std::overflow_error(
+                "this learner has diverged (its numbers are no longer finite): use a smaller step, norm_bound or rate");
+        stop_if_asked();
+        auto bytes =
+            nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(engine.state_bytes())));
+        if (!bytes.is_valid()) throw std::bad_alloc();
+        engine.save(reinterpret_cast<unsigned char*>(PyBytes_AsString(bytes.ptr())));
+        return bytes;
+    }
     PyLearner(const Table& table, const std::string& learner, const Settings& settings, bool fleet)
         : settings_(settings) {
         std::size_t state_bytes = 0;
@@ -281,7 +318,7 @@ class PyLearner {
         block = new_block(size_);
         const LongBuild build;
         {
-            const nb::gil_scoped_release release;
+            const WithoutGil release;
             (void)table.make(learner.c_str(), settings_.get(), fleet, block.get(), size_, engine, status);
         }
         build.stop_if_asked();
@@ -289,37 +326,15 @@ class PyLearner {
         return engine;
     }
 
-    // One caller at a time: a learner must not be shared between threads, and silent corruption is worse than an error.
-    enum Use : std::uint64_t { reading = 1, changing = 2 };
-    class Guard {
-      public:
-        Guard(PyLearner& owner, Use use) : holder_(owner.holder_) {
-            const std::uint64_t here = forks.load(std::memory_order_relaxed);
-            std::uint64_t found = 0;
-            while (!holder_.compare_exchange_weak(found, here << 2 | use, std::memory_order_acquire)) {
-                if (found == 0) continue;
-                if (found >> 2 == here)
-                    throw std::runtime_error(
-                        "this learner is in use by another thread: give each thread its own, or use a lock");
-                if ((found & 3) == changing)
-                    throw std::runtime_error(
-                        "this learner was learning in another thread when the process forked, so its copy here is "
-                        "incomplete: load it from its file, or fork while it is idle");
-                // A reader in the parent at the time of the fork: it changed nothing, so replace it.
-            }
-        }
-        ~Guard() { holder_.store(0, std::memory_order_release); }
-        Guard(const Guard&) = delete;
-        Guard& operator=(const Guard&) = delete;
-
-      private:
-        std::atomic<std::uint64_t>& holder_;
-    };
+    // Scratch of a reader; null means the learner's own.
+    Block scratch_for(const Guard& guard) const {
+        return guard.is_first() ? Block() : new_block(engine_->scratch_bytes());
+    }
 
     // What ask(out) writes; nothing if the learner has no such numbers.
     template <class Ask>
     std::vector<double> numbers(std::size_t count, Ask&& ask) {
-        const Guard guard(*this, reading);
+        const Guard guard(turns_, Turns::reading);
         std::vector<double> all(count);
         if (!ask(all.data())) all.clear();
         return all;
@@ -371,25 +386,24 @@ class PyLearner {
         return out.has(2, "d") && out.size(0) == rows.count && out.size(1) == outputs;
     }
 
-    int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores, nb::handle linear,
-              nb::handle answers) {
-        if (!answers.is_none()) return learn_and_answer(rows, y, sample_weight, answers);
+    int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores, nb::handle labels,
+              nb::handle linear, nb::handle answers) {
+        if (!answers.is_none()) return learn_and_answer(rows, y, sample_weight, labels, answers);
         const View parts(linear, true);
         const bool told = !linear.is_none();
         if (told && !(engine_->tells_linear() && has_room(parts, rows))) return unsuited;
         const View out(scores, true);
         if (!has_room(out, rows)) return unsuited;
-        return learn_with(rows, y, sample_weight, [&](const Lessons& lessons) {
-            LongRow row;
-            return run(rows, [&](const Rows& slice, std::size_t first) {
+        return learn_with(rows, y, sample_weight, labels, [&](const Lessons& lessons, Guard& guard) {
+            return teach(rows, guard, [&](const Rows& slice, std::size_t first, LongRow& row) {
                 const std::size_t place = first * engine_->outputs();
                 engine_->learn(slice, from(lessons, first), out.data<double>() + place, nullptr, &row,
                                told ? parts.data<double>() + place : nullptr);
-                row.stop_if_asked();
             });
         });
     }
-    int learn_and_answer(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle answers) {
+    int learn_and_answer(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle labels,
+                         nb::handle answers) {
         const View told(answers, true);
         const std::size_t outputs = engine_->outputs(), known = classes_.size();
         const bool suited = engine_->tells_linear() && !engine_->is_regressor() && known > 1 && known <= outputs;
@@ -397,14 +411,30 @@ class PyLearner {
         constexpr std::size_t numbers = sizeof(Answer) / sizeof(double);
         if (!told.has(2, "d") || told.size(0) != rows.count || told.size(1) != numbers) return unsuited;
         std::vector<double> scores(outputs), linear(outputs);  // of one row, which stay in the processor's cache
-        return learn_with(rows, y, sample_weight, [&](const Lessons& lessons) {
-            LongRow row;
-            return run(rows, [&](const Rows& slice, std::size_t first) {
+        return learn_with(rows, y, sample_weight, labels, [&](const Lessons& lessons, Guard& guard) {
+            return teach(rows, guard, [&](const Rows& slice, std::size_t first, LongRow& row) {
                 engine_->learn(slice, from(lessons, first), scores.data(), nullptr, &row, linear.data(),
                                told.data<Answer>() + first, known);
-                row.stop_if_asked();
             });
         });
+    }
+    // Learns the rows slice by slice, between which readers may come in. Ctrl-C leaves how many were learned.
+    template <class F>
+    int teach(const Rows& rows, Guard& guard, F&& f) {
+        const std::uint64_t before = engine_->tally().rounds;
+        std::uint64_t now = before;
+        LongRow row;
+        try {
+            return run(rows, [&](const Rows& slice, std::size_t first) {
+                if (first > 0) guard.let_readers_in();
+                f(slice, first, row);
+                now = engine_->tally().rounds;
+                row.stop_if_asked();
+            });
+        } catch (...) {
+            LastCall::here().learned = now - before;
+            throw;
+        }
     }
     // Lessons of the rows from `first` on.
     Lessons from(const Lessons& lessons, std::size_t first) const {
@@ -412,15 +442,18 @@ class PyLearner {
                 lessons.targets ? lessons.targets + first * engine_->outputs() : nullptr,
                 lessons.weights ? lessons.weights + first : nullptr};
     }
-    // Calls teach(lessons) with copies of the labels or targets and the weights.
+    // Calls teach(lessons, guard) with copies of the labels or targets and the weights.
     template <class Teach>
-    int learn_with(const Rows& rows, nb::handle y, nb::handle sample_weight, Teach&& teach) {
+    int learn_with(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle labels, Teach&& teach) {
+        LastCall::here().learned = 0;
         const View given(y, false), weights(sample_weight, false);
         const bool to_numbers = engine_->is_regressor();
         if (!(to_numbers ? has_targets(given, rows) : has_labels(given, rows))) return unsuited;
         const bool weighted = !sample_weight.is_none();
         if (weighted && (!weights.has(1, "d") || weights.size(0) != rows.count)) return unsuited;
-        const Guard guard(*this, changing);
+        Guard guard(turns_, Turns::changing);
+        if (!labels.is_none() && !labels.is(labels_)) return unsuited;
+        Fault& fault = LastCall::here().fault;
         const std::size_t outputs = engine_->outputs();
         Copied<std::int32_t> places(to_numbers ? 0 : rows.count);
         Copied<double> targets(to_numbers ? rows.count * outputs : 0), copies(weighted ? rows.count : 0);
@@ -428,14 +461,14 @@ class PyLearner {
             const double most = pk::TargetScale::value_limit;
             if (!copy(given, -most, most, rows.count * outputs, outputs, targets.data()))
                 return code(pk::Status::target_out_of_range);
-        } else if (!to_places(given, classes_, places.data(), fault_.row)) {
+        } else if (!to_places(given, classes_, places.data(), fault.row)) {
             return code(pk::Status::label_unknown);
         }
         if (weighted && !copy(weights, 0.0, 1e9, rows.count, 1, copies.data()))
             return code(pk::Status::weight_out_of_range);
         const Lessons lessons{to_numbers ? nullptr : places.data(), to_numbers ? targets.data() : nullptr,
                               weighted ? copies.data() : nullptr};
-        return teach(lessons);
+        return teach(lessons, guard);
     }
     static bool has_labels(const View& y, const Rows& rows) {
         return y.has(1, label_formats) && y.size(0) == rows.count;
@@ -449,7 +482,7 @@ class PyLearner {
             if (n % rows_between_signals == rows_between_signals - 1) stop_if_asked();
             to[n] = pk::read_once(from.data<const double>() + n);
             if (!(to[n] >= low && to[n] <= high)) {
-                fault_ = {n / for_each_row, n % for_each_row};
+                LastCall::here().fault = {n / for_each_row, n % for_each_row};
                 return false;
             }
         }
@@ -470,8 +503,9 @@ class PyLearner {
     int score(const Rows& rows, nb::handle scores, std::size_t threads) {
         const View out(scores, true);
         if (!has_room(out, rows)) return unsuited;
-        const Guard guard(*this, reading);
-        return without_lock(rows, [&] { return score_slices(rows, out.data<double>(), threads); });
+        const Guard guard(turns_, Turns::reading);
+        const Block scratch = scratch_for(guard);
+        return without_lock(rows, [&] { return score_slices(rows, out.data<double>(), threads, scratch.get()); });
     }
 
     // Checks the whole block, then calls f(slice, first) for its slices. Ctrl-C takes effect between two slices, or in
@@ -488,8 +522,9 @@ class PyLearner {
             for_each_slice(rows, values_at_once / rows.features + 1, [&](const Rows& slice, std::size_t first) {
                 if (status != pk::Status::ok) return;
                 if (first > 0) pulse.beat();
-                status = engine_->check(slice, fault_);
-                if (status != pk::Status::ok) fault_.row += first;
+                Fault fault;
+                status = engine_->check(slice, fault);
+                if (status != pk::Status::ok) LastCall::here().fault = {fault.row + first, fault.column};
             });
             if (status != pk::Status::ok) return status;
             for_each_slice(rows, at_once, [&](const Rows& slice, std::size_t first) {
@@ -510,7 +545,7 @@ class PyLearner {
     template <class F>
     int without_lock(const Rows& rows, F&& f) const {
         if (rows.count <= 1 && size_ <= bytes_at_once / 16) return code(f());
-        const nb::gil_scoped_release release;
+        const WithoutGil release;
         return code(f());
     }
 
@@ -542,7 +577,7 @@ class PyLearner {
 
     // Every thread takes the next slice, with its own scratch; this thread is one of them. If the system cannot start a
     // thread, there are fewer.
-    pk::Status score_slices(const Rows& rows, double* scores, std::size_t threads) {
+    pk::Status score_slices(const Rows& rows, double* scores, std::size_t threads, void* own_scratch) {
         const std::size_t count = std::max<std::size_t>(1, std::min(threads, rows.count));
         Slices slices{rows, scores, std::min(rows_at_once(), rows.count / (4 * count) + 1)};
         Verdict own;
@@ -562,7 +597,7 @@ class PyLearner {
         };
         Pulse pulse;
         try {
-            score_some(slices, nullptr, own, [&] { pulse.beat(); });
+            score_some(slices, own_scratch, own, [&] { pulse.beat(); });
         } catch (...) {
             finish();
             throw;
@@ -573,7 +608,7 @@ class PyLearner {
             const bool earlier = first->status == pk::Status::ok || other.fault.row < first->fault.row;
             if (other.status != pk::Status::ok && earlier) first = &other;
         }
-        fault_ = first->fault;
+        if (first->status != pk::Status::ok) LastCall::here().fault = first->fault;
         return first->status;
     }
 
@@ -582,8 +617,8 @@ class PyLearner {
     Block block_;
     Engine* engine_ = nullptr;
     std::vector<double> classes_{-1.0, 1.0};
-    Fault fault_;
-    std::atomic<std::uint64_t> holder_{0};  // 0, or the use and the forks before it
+    nb::object labels_;  // the list of them
+    Turns turns_;
 };
 
 }  // namespace

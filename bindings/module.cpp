@@ -1,6 +1,7 @@
 // The Python module pocketkernel._core: arrays to spans, status to numbers that Python turns into exceptions.
 //
-// The headers are parts of this one compilation: view (arrays), interrupt (Ctrl-C), settings, learner, fleet.
+// The headers are parts of this one compilation: view (arrays), interrupt (Ctrl-C), settings, turns (threads),
+// learner, turn, fleet.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -14,6 +15,7 @@
 #include "learner.hpp"
 #include "settings.hpp"
 #include "text.hpp"
+#include "turn.hpp"
 #include "view.hpp"
 
 using namespace nb::literals;
@@ -133,7 +135,7 @@ double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_
     const double needed = table.bare_pass(rows, stored, nullptr, 0);
     const auto size = static_cast<std::size_t>(-needed);
     const Block block = new_block(size);
-    const nb::gil_scoped_release release;
+    const WithoutGil release;
     return table.bare_pass(rows, stored, block.get(), size);
 }
 
@@ -146,7 +148,8 @@ NB_MODULE(_core, m) {
     // A process that is interrupted ends with objects alive, in frames of other threads or of a traceback. That is no
     // leak, but nanobind would end its output with a list of them.
     nb::set_leak_warnings(false);
-    count_forks();
+    Turns::count_forks();
+    Interpreter::watch_its_end();
     m.attr("UNSUITED") = PyLearner::unsuited;
     m.def("levels", levels, "Levels that this machine can run, slowest first.");
     m.attr("LEARNERS") = learners();
@@ -181,12 +184,14 @@ NB_MODULE(_core, m) {
         .def(nb::init<const std::string&, bool, const std::string&, const Settings&>(), "learner"_a, "doubles"_a,
              "level"_a, "settings"_a)
         .def_prop_ro("nbytes", &PyLearner::nbytes)
+        .def_prop_ro("scratch_bytes", &PyLearner::scratch_bytes)
         .def_prop_ro("fault", &PyLearner::fault)
+        .def_prop_rw("learned", &PyLearner::learned, &PyLearner::set_learned)
         .def("set_labels", &PyLearner::set_labels, "classes"_a)
         .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a.none(),
-             "linear"_a = nb::none(), "answers"_a = nb::none())
+             "labels"_a = nb::none(), "linear"_a = nb::none(), "answers"_a = nb::none())
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),
-             "scores"_a.none(), "linear"_a = nb::none(), "answers"_a = nb::none())
+             "scores"_a.none(), "labels"_a = nb::none(), "linear"_a = nb::none(), "answers"_a = nb::none())
         .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)
         .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a)
         .def("kernel_scores", &PyLearner::kernel_scores, "x"_a, "scores"_a)
@@ -206,6 +211,11 @@ NB_MODULE(_core, m) {
         .def("constants", &PyLearner::constants)
         .def("save", &PyLearner::save)
         .def("load", &PyLearner::load, "state"_a);
+
+    nb::class_<PyTurn>(m, "Turn")
+        .def(nb::init<nb::object, bool>(), "owner"_a, "changing"_a)
+        .def("__enter__", &PyTurn::enter)
+        .def("__exit__", &PyTurn::exit, nb::arg().none(), nb::arg().none(), nb::arg().none());
 
     nb::class_<PyFleet>(m, "Fleet")
         .def(nb::init<const std::string&, bool, const std::string&, const Settings&, bool>(), "learner"_a, "doubles"_a,

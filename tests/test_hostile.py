@@ -1,9 +1,11 @@
 """Callers that change their arrays while these are read, interrupt, or fork: memory, learners and answers survive."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -13,12 +15,12 @@ from sklearn.exceptions import NotFittedError
 import streams
 from alarm import rung, rung_in_the_middle
 from discover import ESTIMATORS, small
-from meeting import met
 from pocketkernel import MOMDH, MOMDS, MulticlassMOMDS, PocketClassifier, PocketRegressor, Raker
+from pocketkernel._alone import together
 from pocketkernel._threads import allowed_threads
 from pocketkernel.fleet import Fleet
 from pocketkernel.kernels import Gaussian
-from waiting import cpu_seconds, until_at_work
+from waiting import cpu_seconds, until, until_at_work
 
 # ---- arrays that another thread refills -----------------------------------------------------------------------------
 
@@ -365,37 +367,44 @@ LONG, LONG_Y = streams.rings(40_000, d=5)
 MESSAGE = "when the process forked"
 
 
-def in_child(work):
-    """What work() answers, or the error that it raises, in a forked process."""
+def in_child(work, parent=lambda: None):
+    """What work() answers, or the error that it raises, in a forked process; and what parent() answers meanwhile."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
+        signal.alarm(120)  # one that waits for a thread of its parent would wait for ever
         try:
             text = str(work())
         except BaseException as error:
             text = f"{type(error).__name__}: {error}"
         os.write(writing, text.encode())
         os._exit(0)
+    meanwhile = parent()
     os.close(writing)
     with os.fdopen(reading) as pipe:
         text = pipe.read()
     os.waitpid(pid, 0)
-    return text
+    return text, meanwhile
 
 
-def forked_while(make, long_call, work):
-    """A learner that another thread held with a long call, and what work answered in a process forked meanwhile."""
-    texts = []
+def forked_while_learning(make, work):
+    """What work(model) answers in a process that is forked while another thread learns, after 100 rows."""
+    for _ in range(100):
+        text, rounds = forked_once(make(), work)
+        if rounds < 100 + len(LONG):
+            return text
+    raise AssertionError("the other thread had always learned everything")
 
-    def fork_once_it_is_held(model):
-        try:
-            model.decision_function(LONG[:1])
-        except RuntimeError:
-            texts.append(in_child(lambda: work(model)))
-            raise
 
-    model, _, _ = met(make, long_call, fork_once_it_is_held)
-    return model, texts[-1]
+def forked_once(model, work):
+    """The same, and how many rounds there were after the fork."""
+    learner = threading.Thread(target=lambda: model.partial_fit(LONG, LONG_Y))
+    learner.start()
+    until(lambda: model.diagnostics_.rounds > 100)
+    text, rounds = in_child(lambda: work(model), lambda: model.diagnostics_.rounds)
+    learner.join()
+    assert model.diagnostics_.rounds == 100 + len(LONG)  # the parent has noticed nothing
+    return text, rounds
 
 
 @forks
@@ -405,45 +414,59 @@ def test_a_fork_while_another_thread_learns(class_):
     """The child has half a row: it says so, instead of waiting for a thread that it does not have."""
 
     def make():
-        return class_(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
+        return class_(random_state=0, n_jobs=1).partial_fit(LONG[:100], LONG_Y[:100])
 
     for work in (lambda model: model.decision_function(LONG[:1]), lambda model: model.partial_fit(LONG[:1], LONG_Y[:1]),
                  lambda model: model.to_bytes()):  # fmt: skip
-        model, text = forked_while(make, lambda model: model.partial_fit(LONG, LONG_Y), work)
+        text = forked_while_learning(make, work)
         assert text.startswith("RuntimeError"), text
         assert MESSAGE in text
-        assert model.diagnostics_.rounds == make().diagnostics_.rounds + len(LONG)  # the parent has noticed nothing
 
 
 @forks
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_fork_while_another_thread_scores():
-    """Nothing was being changed: the child goes on with its copy."""
+def test_a_fork_while_others_score_and_wait():
+    """Nothing was being changed: the child goes on with its copy, and does not wait for those who waited."""
+    model = MOMDS(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
+    expected, over = model.decision_function(LONG[:3]), threading.Event()
 
-    def make():
-        return MOMDS(random_state=0, n_jobs=1).fit(LONG[:100], LONG_Y[:100])
+    def score():
+        while not over.is_set():
+            model.decision_function(LONG)
 
-    expected = make().decision_function(LONG[:3])
-
-    def work(model):
+    def work():
         scores = model.decision_function(LONG[:3])
         model.partial_fit(LONG[:1], LONG_Y[:1])
         return np.array_equal(scores, expected), int(model.diagnostics_.rounds)
 
-    assert forked_while(make, lambda model: model.decision_function(LONG), work)[1] == "(True, 101)"
+    def wait():
+        with together(model._core):
+            over.wait()
+
+    threads = [threading.Thread(target=score), threading.Thread(target=score), threading.Thread(target=wait)]
+    threads += [threading.Thread(target=lambda: model.partial_fit(LONG[:5], LONG_Y[:5]))]  # behind one who reads
+    for thread in threads:
+        thread.start()
+    time.sleep(0.05)
+    texts = [in_child(work)[0] for _ in range(5)]
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert texts == ["(True, 101)"] * 5
+    assert model.diagnostics_.rounds == 105
 
 
 @forks
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_of_an_idle_learner():
     model = MOMDS(random_state=0).fit(LONG[:100], LONG_Y[:100])
-    assert in_child(lambda: model.partial_fit(LONG[:5], LONG_Y[:5]).diagnostics_.rounds) == "105"
+    assert in_child(lambda: model.partial_fit(LONG[:5], LONG_Y[:5]).diagnostics_.rounds)[0] == "105"
     assert model.diagnostics_.rounds == 100
 
 
 @forks
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_fork_in_the_middle_of_a_fit():
+def test_a_fork_while_another_thread_changes_the_estimator():
     """The estimator itself was being changed, in Python, by a thread that the child does not have."""
     begun, go_on = threading.Event(), threading.Event()
 
@@ -453,15 +476,18 @@ def test_a_fork_in_the_middle_of_a_fit():
             go_on.wait()
             return np.array(LONG[:50])
 
-    model = MOMDS(random_state=0)
-    worker = threading.Thread(target=lambda: model.fit(Slow(), LONG_Y[:50]))
+    model = MOMDS(random_state=0).fit(LONG[:30], LONG_Y[:30])
+    worker = threading.Thread(target=lambda: model.partial_fit(Slow(), LONG_Y[:50]))
     worker.start()
     assert begun.wait(120)
-    text = in_child(lambda: model.fit(LONG[:50], LONG_Y[:50]))
-    other = in_child(lambda: MOMDS(random_state=0).fit(LONG[:50], LONG_Y[:50]).diagnostics_.rounds)
+    text = in_child(lambda: model.partial_fit(LONG[:50].tolist(), LONG_Y[:50]))[0]
+    saved = in_child(lambda: model.to_bytes())[0]
+    predicted = in_child(lambda: model.predict(LONG[:1]).shape)[0]
+    fitted = in_child(lambda: MOMDS(random_state=0).fit(LONG[:50], LONG_Y[:50]).diagnostics_.rounds)[0]
     go_on.set()
     worker.join()
-    assert text.startswith("RuntimeError"), text
-    assert MESSAGE in text
-    assert other == "50"
-    assert model.diagnostics_.rounds == 50
+    for refused in (text, saved):
+        assert refused.startswith("RuntimeError"), refused
+        assert MESSAGE in refused
+    assert (predicted, fitted) == ("(1,)", "50")
+    assert model.diagnostics_.rounds == 80

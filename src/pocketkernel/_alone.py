@@ -1,44 +1,18 @@
-"""One caller at a time: an estimator must not be shared, and silent corruption is worse than an error."""
+"""Turns of threads at one object, over several calls.
 
-import os
-import threading
-import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+A compiled learner has a turn for each of its calls: predictions run side by side, and learning is alone. These turns
+are for what takes several calls, or changes objects of Python: labels, columns, tables of keys. Who waits answers
+Ctrl-C. A turn of an estimator, a fleet or another object comes before that of its compiled learner, never within it.
+"""
 
-
-class _Users:
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.busy: dict[int, object] = {}
-        self.left_behind: weakref.WeakSet[object] = weakref.WeakSet()  # held by threads that a fork did not take along
-
-    def after_fork(self) -> None:
-        """Only the thread that forked lives on in the child: no other will ever release the lock or a learner."""
-        self.lock = threading.Lock()
-        self.left_behind.update(self.busy.values())
-        self.busy.clear()
+from pocketkernel import _core
 
 
-_users = _Users()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_users.after_fork)
+def alone(owner: object) -> _core.Turn:
+    """A turn to change the object: others wait. Calls within it may read; of a compiled learner, change it, too."""
+    return _core.Turn(owner, True)
 
 
-@contextmanager
-def alone(learner: object) -> Iterator[None]:
-    """Refuse a second thread that uses the same object at the same time."""
-    with _users.lock:
-        if id(learner) in _users.busy:
-            raise RuntimeError("this learner is in use by another thread: give each thread its own, or use a lock")
-        if learner in _users.left_behind:
-            raise RuntimeError(
-                "this learner was learning in another thread when the process forked, so its copy here is incomplete: "
-                "load it from its file, or fork while it is idle"
-            )
-        _users.busy[id(learner)] = learner
-    try:
-        yield
-    finally:
-        with _users.lock:
-            _users.busy.pop(id(learner), None)
+def together(owner: object) -> _core.Turn:
+    """A turn to read the object as it is at one moment, together with others who do."""
+    return _core.Turn(owner, False)

@@ -38,11 +38,20 @@ class Settings:
 class Learner:
     def __init__(self, learner: str, doubles: bool, level: str, settings: Settings) -> None: ...
     nbytes: int
+    scratch_bytes: int
     fault: tuple[int, int]
+    learned: int
     state_bytes: int
     def set_labels(self, classes: list[float]) -> None: ...
     def learn_dense(
-        self, x: object, y: object, weights: object, scores: object, linear: object = None, answers: object = None
+        self,
+        x: object,
+        y: object,
+        weights: object,
+        scores: object,
+        labels: object = None,
+        linear: object = None,
+        answers: object = None,
     ) -> int: ...
     def learn_sparse(
         self,
@@ -52,6 +61,7 @@ class Learner:
         y: object,
         weights: object,
         scores: object,
+        labels: object = None,
         linear: object = None,
         answers: object = None,
     ) -> int: ...
@@ -73,6 +83,11 @@ class Learner:
     def repeat(self, again: bool) -> None: ...
     def save(self) -> bytes: ...
     def load(self, state: bytes) -> int: ...
+
+class Turn:
+    def __init__(self, owner: object, changing: bool) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, kind: object, error: object, traceback: object) -> None: ...
 
 class KeyColumn:
     @staticmethod

@@ -1,5 +1,6 @@
 """A model that takes rows as they are in files: dicts, data frames, or files themselves."""
 
+import copy
 import io
 import json
 import math
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel import learners, model_file
+from pocketkernel._alone import alone, together
 from pocketkernel._files import write_atomically
 from pocketkernel.evaluate.pipeline import MODEL, PIPELINE, Pipeline, from_bytes, load_with_pipeline, ready
 from pocketkernel.model_file import ModelFileError
@@ -32,7 +34,8 @@ class RawModel:
     """A model with its pipeline: rows are encoded and scaled as in the run that trained it.
 
     Rows are a dict of values by column, a list of dicts, a data frame of any library, or a path, glob or binary file in
-    any format that a run reads. The model of a LIBSVM file also takes arrays and sparse matrices.
+    any format that a run reads. The model of a LIBSVM file also takes arrays and sparse matrices. Several threads may
+    predict at a time; `learn` waits for them, and they for it, also while a file or a pipe is being read.
 
     Attributes
     ----------
@@ -76,7 +79,8 @@ class RawModel:
 
     def _answers(self, method: str, rows: Any, *more: Any) -> Array:
         answer = getattr(self.model, method)
-        return np.concatenate([answer(X, *more) for X in self._encoded(rows)])
+        with together(self):
+            return np.concatenate([answer(X, *more) for X in self._encoded(rows)])
 
     def _encoded(self, rows: Any) -> Iterator[Any]:
         if self.pipeline.encoding is None and not _is_source(rows):
@@ -100,11 +104,16 @@ class RawModel:
         -----
         If a row of dicts or of a frame is refused, none is learned.
         """
+        with alone(self):
+            self._learn(rows, y)
+        return self
+
+    def _learn(self, rows: Any, y: Any) -> None:
         pipeline = self.pipeline
         if pipeline.encoding is None and not _is_source(rows):
             scaled = rows if pipeline.scaler is None else pipeline.scaler.transform_then_learn(rows)
             self.model.partial_fit(scaled, y)
-            return self
+            return
         if y is not None and _is_source(rows):
             raise ValueError("y is for dicts and frames: the labels of files are in the files.")
         stream = self._stream_to_learn(rows, y)
@@ -119,7 +128,6 @@ class RawModel:
             self.model.partial_fit(X, block.y)
         if stream.encoding is not None:
             pipeline.encoding = stream.encoding.to_dict()
-        return self
 
     def _stream_to_learn(self, rows: Any, y: Any) -> Stream:
         pipeline = self.pipeline
@@ -148,8 +156,14 @@ class RawModel:
 
     def to_bytes(self) -> bytes:
         """A model file with the pipeline, as a run writes it."""
-        section, arrays = self.pipeline.written()
-        return model_file.encode(replace(learners.contents_of(self.model), sections={PIPELINE: section}, arrays=arrays))
+        with together(self):
+            section, arrays = self.pipeline.written()
+            contents = replace(learners.contents_of(self.model), sections={PIPELINE: section}, arrays=arrays)
+            return model_file.encode(contents)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with together(self):
+            return copy.deepcopy(self.__dict__)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write `to_bytes()` into a folder, which is created, for `pocketkernel.load` and ``pocketkernel predict``."""

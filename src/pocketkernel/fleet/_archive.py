@@ -44,7 +44,8 @@ class SqliteArchive:
         self._waiting: dict[bytes, dict[int, bytes]] = {}  # what is not yet in the file: key, clock, state
         self._bytes = 0  # of those states
         with self._naming():
-            self._base = sqlite3.connect(path, isolation_level=None)
+            # Any thread may use it: a fleet lets one at a time.
+            self._base = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._base.execute("PRAGMA trusted_schema=OFF")
             self._base.execute("PRAGMA journal_mode=WAL")
             self._base.execute("PRAGMA synchronous=FULL")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel import _core, learners
-from pocketkernel._alone import alone
+from pocketkernel._alone import alone, together
 from pocketkernel._core import KeyColumn
 from pocketkernel._json import canonical
 from pocketkernel._threads import allowed_threads
@@ -225,7 +225,12 @@ class Fleet(Persistent):
         return self._answers(self._template.predict_proba, keys, X)
 
     def _answers(self, ask: Callable[[Any], Array], keys: Any, X: Any) -> Array:
-        with alone(self), self._for(read_keys(keys), False):
+        column = read_keys(keys)
+        with together(self):
+            if not self._models.has_archived:
+                with self._for(column, False):
+                    return ask(X)
+        with alone(self), self._for(column, False):
             return ask(X)
 
     def _for(self, keys: KeyColumn, to_learn: bool) -> AbstractContextManager[None]:
@@ -253,17 +258,21 @@ class Fleet(Persistent):
 
     def keys(self) -> list[Key]:
         """Keys in memory, in the order in which they came, but a new key may take the place of one that has left."""
-        return list(self._models.of.column())
+        with together(self):
+            return list(self._models.of.column())
 
     def __getitem__(self, key: Key) -> OnlineLearner:
         """A copy of the model of a key, as an ordinary estimator."""
         key = one_key(key)
-        slot = self._models.of.get(key)
-        if slot is not None:
-            return self._copy_of(slot)
-        if self._models.archived(key) is None:
-            raise KeyError(key)
-        with self._for(column_of([key]), False):
+        with together(self):
+            slot = self._models.of.get(key)
+            if slot is not None:
+                return self._copy_of(slot)
+            if not self._models.has_archived:
+                raise KeyError(key)
+        with alone(self), self._for(column_of([key]), False):
+            if self._models.archived(key) is None:
+                raise KeyError(key)
             spare = self._models.visit(key)
             try:
                 return self._copy_of(spare)
@@ -334,11 +343,12 @@ class Fleet(Persistent):
 
     def tally(self) -> dict[str, Array]:
         """Counters of all models in memory: keys, and their rounds, mistakes and cumulative_loss."""
-        slots = self._models.slots()
-        numbers = np.empty((len(slots), 3))
-        self._models.core.tallies(slots, numbers)
-        keys = np.empty(len(slots), dtype=object)
-        keys[:] = self.keys()
+        with together(self):
+            slots = self._models.slots()
+            numbers = np.empty((len(slots), 3))
+            self._models.core.tallies(slots, numbers)
+            keys = np.empty(len(slots), dtype=object)
+            keys[:] = self.keys()
         return {
             "keys": keys,
             "rounds": numbers[:, 0].astype(np.int64),

@@ -6,6 +6,7 @@ slot of each row's key, makes room for new keys, learns every row in its slot, a
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,8 @@ class Models(Places):
         self.logged = False
         self.lesson: Lesson | None = None  # what the last call has learned, if it is logged
         self.midway = False  # whether a call has learned rows that are not yet known to be its lesson
-        self.rows_of = _NO_KEYS  # of the next call
+        self.learned = 0  # for estimators, which ask after Ctrl-C what a fleet counts by itself
+        self._next = local()  # keys of the next call, in every thread
 
     # ---- what an estimator calls ------------------------------------------------------------------------------------
 
@@ -58,8 +60,8 @@ class Models(Places):
         """Tell the core the labels."""
         self.core.set_labels(classes)
 
-    def learn_dense(self, x: Any, y: Any, weights: Any, scores: Any, linear: None = None) -> int:
-        """Score and learn the rows of a matrix; a fleet does not tell the linear part of the scores."""
+    def learn_dense(self, x: Any, y: Any, weights: Any, scores: Any, labels: Any = None) -> int:
+        """Score and learn the rows of a matrix; the labels are always the same."""
         return self._learn((x,), y, weights, scores)
 
     def learn_sparse(self, *given: Any) -> int:
@@ -80,11 +82,17 @@ class Models(Places):
     @contextmanager
     def rows_with(self, keys: _core.KeyColumn) -> Iterator[None]:
         """Within this, rows that are learned or scored have these keys."""
-        self.rows_of = keys
+        before = self.rows_of
+        self._next.keys = keys
         try:
             yield
         finally:
-            self.rows_of = _NO_KEYS
+            self._next.keys = before
+
+    @property
+    def rows_of(self) -> _core.KeyColumn:
+        """Keys of this thread's next call."""
+        return getattr(self._next, "keys", _NO_KEYS)
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
@@ -95,10 +103,10 @@ class Models(Places):
         return self._learn_in_segments(keys, rows, y, weights, scores)
 
     def _keys_for(self, rows: Rows) -> _core.KeyColumn:
-        count = _count(rows)
-        if count != len(self.rows_of):
-            raise ValueError(f"X has {count} rows, but there are {len(self.rows_of)} keys: give one key per row.")
-        return self.rows_of
+        count, keys = _count(rows), self.rows_of
+        if count != len(keys):
+            raise ValueError(f"X has {count} rows, but there are {len(keys)} keys: give one key per row.")
+        return keys
 
     def _slots_of(self, keys: _core.KeyColumn, unknown: int) -> Slots:
         slots = np.empty(len(keys), dtype=np.int64)
@@ -213,7 +221,7 @@ class Models(Places):
         slots = self._slots_of(keys, BASE)
         visitors: dict[Key, int] = {}
         try:
-            if self.archive is not None and self.evicted:
+            if self.has_archived:
                 for row in np.flatnonzero(slots == BASE).tolist():
                     key = keys[row]
                     if key not in visitors:

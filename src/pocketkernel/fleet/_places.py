@@ -82,6 +82,11 @@ class Places:
         """The state of an evicted model, as that row of a call finds it."""
         return self.archive.get(key, self.clock + row) if self.archive is not None and self.evicted else None
 
+    @property
+    def has_archived(self) -> bool:
+        """Whether there may be evicted models: to answer, they take a slot for the time of a call."""
+        return self.archive is not None and self.evicted > 0
+
     def used(self) -> npt.NDArray[np.uint64]:
         """The number of the last event of every key, in the order of the keys."""
         return self._used[self.slots()]

@@ -16,6 +16,7 @@ from pocketkernel.learners._embedding import counts_of as counts_of
 from pocketkernel.learners._embedding import in_state as in_state
 from pocketkernel.learners._embedding import is_multiclass as is_multiclass
 from pocketkernel.learners._embedding import labels_by_place as labels_by_place
+from pocketkernel.learners._embedding import learn_then as learn_then
 from pocketkernel.learners._embedding import loss_name as loss_name
 from pocketkernel.learners._embedding import raw_scores as raw_scores
 from pocketkernel.learners._embedding import recipe_of as recipe_of

@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from pocketkernel._alone import together
 from pocketkernel._scores import labels_of
 from pocketkernel.certificate import Certificate, Guarantee
 from pocketkernel.learners._class_weights import Counts, balanced, checked_class_weight, running, times
@@ -64,7 +65,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
 
         Notes
         -----
-        If an error or Ctrl-C ends the call, the estimator is unchanged.
+        If an error or Ctrl-C ends the call, the estimator is unchanged. Other threads use it as it was until the end.
         """
         self._feed(X, y, None, sample_weight, restart=True)
         return self
@@ -84,8 +85,9 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         -----
         After an error nothing of X has been learned. After Ctrl-C the first rows of X have been learned
         completely; ``diagnostics_.rounds`` is their number (rows of weight 0 do not count). If that was the first call,
-        the estimator is still unfitted. A process that is forked while another thread is learning gets an incomplete
-        copy of the learner, which raises an error when used.
+        the estimator is still unfitted. Other threads may use the estimator meanwhile: predictions come in between
+        slices of at most 256 rows, other calls that learn wait. A process that is forked while another thread is
+        learning gets an incomplete copy of the learner, which raises an error when used.
         """
         self.predict_then_learn(X, y, classes, sample_weight)
         return self
@@ -96,14 +98,14 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         This is the fast path for progressive evaluation, with whole blocks or with one row at a time. Parameters and
         the state after Ctrl-C are as in `partial_fit`, scores as in `decision_function`.
         """
-        known = classes is None or ("_coding" in self.__dict__ and self._coding.knows(classes))
-        if known and self.class_weight is None and self._takes_as_it_is(X):
-            scores = self._room_for_scores(len(X))
-            labels = self._coding.at_once(y)
-            plain = sample_weight is None or type(sample_weight) is np.ndarray
-            if plain and labels is not None and self._core.learn_dense(X, labels, sample_weight, scores) == 0:
-                return self._decision(scores)
-        return self._decision(self._feed(X, y, classes, sample_weight, restart=False))
+        if self.class_weight is None and self._takes_as_it_is(X):
+            coding, plain = self._coding, sample_weight is None or type(sample_weight) is np.ndarray
+            labels = coding.at_once(y) if plain and (classes is None or coding.knows(classes)) else None
+            if labels is not None:
+                scores = self._room_for_scores(len(X))
+                if self._core.learn_dense(X, labels, sample_weight, scores, coding.numbers) == 0:
+                    return coding.decision(scores)
+        return self._feed(X, y, classes, sample_weight, restart=False)
 
     def _begin(self, X: Array, y: Array, classes: Any, restart: bool) -> None:
         """Build the learner in the core for rows like X."""
@@ -136,8 +138,8 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
             )
         return room
 
-    def _extend(self, y: Array, classes: Any) -> None:
-        """Take labels that have not been seen before, as long as there is room."""
+    def _extended(self, y: Array, classes: Any) -> Coding | None:
+        """The labels with those that have not been seen before, as long as there is room."""
         if classes is not None:
             labels = checked_classes(classes)
             full = len(self.classes_) == self._coding.room
@@ -155,9 +157,10 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
                 "sklearn.multiclass.OneVsRestClassifier."
             )
         coding = self._coding.extended(y, advice)
-        if coding is not self._coding:
-            write_labels(coding.classes)
-            self._use(coding)
+        if coding is self._coding:
+            return None
+        write_labels(coding.classes)
+        return coding
 
     def _use(self, coding: Coding) -> None:
         self._coding, self.classes_ = coding, coding.classes
@@ -194,11 +197,28 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         class, ``classes_[1]``. For more: one for each row and class; the largest wins. While only one label is known:
         0 for each row. A long block is shared among threads (see `n_jobs`), which only affects the time.
         """
-        return self._decision(self._scores(X))
+        try:
+            coding = self._coding  # as in `_scored`, at the cost of one call less
+        except AttributeError:
+            coding = None
+        scores = self._scores(X)
+        return coding.decision(scores) if coding is self._coding else self.decision_function(X)
+
+    def _scored(self, X: Any) -> tuple[Coding, Scores]:
+        """Scores of the core and the labels of the same moment."""
+        try:
+            coding = self._coding
+        except AttributeError:  # not fitted, as the scores will say
+            coding = None
+        scores = self._scores(X)
+        if coding is self._coding:
+            return coding, scores
+        return self._scored(X)  # another thread has brought new labels meanwhile
 
     def predict(self, X: Any) -> Array:
         """Labels of the rows of X."""
-        return self._labels(self.decision_function(X))
+        coding, scores = self._scored(X)
+        return labels_of(coding.decision(scores), coding.classes)
 
     @available_if(_has_logistic_loss)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Scores:
@@ -206,12 +226,12 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
 
         Only for learners with the logistic loss. Columns are in the order of `classes_`.
         """
-        scores = self._scores(X)
+        coding, scores = self._scored(X)
         if scores.ndim == 2:
-            return softmax(self._coding.columns(scores), axis=1)
-        if len(self.classes_) == 1:
+            return softmax(coding.columns(scores), axis=1)
+        if len(coding.classes) == 1:
             return np.ones((len(scores), 1))
-        positive = expit(self._coding.decision(scores))
+        positive = expit(coding.decision(scores))
         return np.column_stack([1.0 - positive, positive])
 
     def _room_for_scores(self, rows: int) -> Scores:
@@ -219,10 +239,6 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
 
     def _decision(self, scores: Scores) -> Scores:
         return self._coding.decision(scores)
-
-    def _labels(self, decision: Scores) -> Array:
-        """The labels for the result of a decision function."""
-        return labels_of(decision, self.classes_)
 
     def kernel_scores(self, X: Any) -> Scores:
         """Scores of each kernel for the rows of X, one column per kernel; `decision_function` is their weighted sum.
@@ -278,7 +294,10 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         """
         if not 0 < delta < 1:
             raise ValueError(f"delta={delta!r} is out of range: use a probability between 0 and 1, both excluded.")
-        done = self.diagnostics_
+        with together(self._fitted()):
+            return self._certificate(delta, self.diagnostics_)
+
+    def _certificate(self, delta: float, done: Bunch) -> Certificate:
         return Certificate(
             learner=type(self).__name__,
             loss=self._recipe.loss,

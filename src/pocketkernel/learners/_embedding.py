@@ -1,6 +1,6 @@
 """What adapters, the command line and the laboratory need of a learner besides its public methods."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,11 @@ def recipe_of(learner: OnlineLearner) -> Recipe:
 def raw_scores(learner: OnlineLearner, X: Any) -> Scores:
     """Scores as the compiled learner gives them: of a multiclass learner, one per class, even if there are two."""
     return learner._scores(X)
+
+
+def learn_then(learner: OnlineLearner, X: Any, y: Any, weights: Any, then: Callable[[], None]) -> None:
+    """Learn rows and call `then`; a prediction of another thread comes before both or after both."""
+    learner._feed(X, y, None, weights, restart=False, then=then)
 
 
 def room_for_scores(learner: OnlineLearner, rows: int) -> Scores:

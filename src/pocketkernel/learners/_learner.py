@@ -1,9 +1,10 @@
 """The common part of all learners: learning and predicting, row by row. The algorithms are in the core."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +13,12 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from pocketkernel import _core
-from pocketkernel._alone import alone
+from pocketkernel._alone import alone, together
 from pocketkernel._threads import thread_count
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._parameters import Parameters, flag
 from pocketkernel.learners._passes import orders, parts_of, passes_of, taken
+from pocketkernel.learners._persistent import LEARNED
 from pocketkernel.learners._rows import CsrRows, check_rows, checked_weights
 
 Array = npt.NDArray[Any]
@@ -58,9 +60,12 @@ class OnlineLearner(Parameters):
         """Become a learner of rows and targets like these."""
         raise NotImplementedError
 
-    def _extend(self, y: Array, classes: Any) -> None:
-        """Take targets that may be of new kinds, and all the classes if they are given again."""
-        raise NotImplementedError
+    def _extended(self, y: Array, classes: Any) -> Any:
+        """What `_use` takes, if there are targets of new kinds, else None; `classes` are all, if they are given."""
+        return None
+
+    def _use(self, coding: Any) -> None:
+        """Take targets of new kinds."""
 
     def _weighed(self, y: Array, weights: Array | None, *, of_all: bool = False) -> Array | None:
         """The weights of rows with these targets, which are all that there are, or the next ones of a stream."""
@@ -78,55 +83,95 @@ class OnlineLearner(Parameters):
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def _feed(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, **told: list[Scores]) -> Scores:
-        """Score and learn every row.
-
-        A list `linear` receives the scores of the learner's linear part; a list `answers` what the core tells of each
-        row, in place of its scores.
-        """
-        with alone(self):
-            before = self.__dict__.copy()
-            rounds = 0 if restart else self._rounds()  # a fit disturbs nobody who still uses the old learner
-            try:
-                return self._feed_alone(X, y, classes, sample_weight, restart=restart, **told)
-            except BaseException:
-                if not restart and self.__dict__.get("_core") is before.get("_core") and self._rounds() != rounds:
-                    raise  # Ctrl-C: some rows have been learned, and their labels with them
-                for name in self.__dict__.keys() - before.keys():
-                    del self.__dict__[name]
-                self.__dict__.update(before)
-                if "_core" in before:
-                    self._tell_labels()
-                raise
-
-    def _feed_alone(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, **told: list[Scores]
+    def _feed(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any,
+        sample_weight: Any,
+        *,
+        restart: bool,
+        then: Callable[[], None] | None = None,
+        **told: list[Scores],
     ) -> Scores:
-        if restart:
-            self.__dict__.pop("_core", None)
-        begin = "_core" not in self.__dict__
+        """Score and learn every row. Returns the scores as callers get them.
+
+        `then` is called when the rows have been learned, before anyone predicts. A list `linear` receives the scores of
+        the learner's linear part; a list `answers` what the core tells of each row, in place of its scores.
+        """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        X = check_rows(self, X, reset=begin)
-        y = self._checked_targets(y, X.shape[0], begin and classes is None)
+        if restart:  # whoever uses the old learner meanwhile is not disturbed
+            fresh, scores = self._begun(X, y, classes, sample_weight, restart=True)
+            with alone(self):
+                self._become(fresh)
+            return scores
+        with alone(self):
+            if "_core" in self.__dict__:
+                return self._feed_more(X, y, classes, sample_weight, then, **told)
+            fresh, scores = self._begun(X, y, classes, sample_weight, restart=False, **told)
+            self._become(fresh)
+            return scores
+
+    def _begun(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, *, restart: bool, **told: list[Scores]
+    ) -> tuple[Self, Scores]:
+        """An estimator like this one that has learned these rows alone, and their scores."""
+        fresh = type(self).__new__(type(self))
+        fresh.__dict__.update({name: value for name, value in self.__dict__.copy().items() if name not in LEARNED})
+        X = check_rows(fresh, X, reset=True)
+        y = fresh._checked_targets(y, X.shape[0], classes is None)
         weights = checked_weights(sample_weight, X.shape[0])
-        if begin:
-            self._begin(X, y, classes, restart)
-        else:
-            self._extend(y, classes)
-        if restart:
-            return self._go_through(X, y, weights)
+        fresh._begin(X, y, classes, restart)
+        return fresh, fresh._go_through(X, y, weights) if restart else fresh._learn_block(X, y, weights, **told)
+
+    def _become(self, fresh: Self) -> None:
+        """Take over what another estimator has learned, all at once."""
+        if "feature_names_in_" not in fresh.__dict__:
+            self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(fresh.__dict__)
+
+    def _feed_more(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any,
+        sample_weight: Any,
+        then: Callable[[], None] | None,
+        **told: list[Scores],
+    ) -> Scores:
+        X = check_rows(self, X, reset=False)
+        y = self._checked_targets(y, X.shape[0], False)
+        weights = checked_weights(sample_weight, X.shape[0])
+        before, extended = self.__dict__.get("_coding"), self._extended(y, classes)
+        # Nobody predicts between the new labels, or names of columns, and the rows that bring them.
+        with nullcontext() if extended is None and then is None else alone(self._core):
+            if extended is not None:
+                self._use(extended)
+            self._core.learned = 0
+            try:
+                scores = self._learn_block(X, y, weights, **told)
+            except BaseException:
+                if extended is not None and self._core.learned == 0:
+                    self._use(before)
+                raise
+            if then is not None:
+                then()
+        return scores
+
+    def _learn_block(self, X: Any, y: Array, weights: Array | None, **told: list[Scores]) -> Scores:
         scores = self._room_for_scores(X.shape[0])
         room = {name: np.empty((len(scores), ANSWERS)) if name == "answers" else np.empty_like(scores) for name in told}
         weights = self._weighed(y, weights)
-        rounds = self._rounds()
         try:
             self._call(X, scores, self._coded(y), weights, told=room)
-        finally:
-            self._count(y, weights, self._rounds() - rounds)
+        except BaseException:
+            self._count(y, weights, self._core.learned)
+            raise
+        self._count(y, weights, len(y))
         for name, receiver in told.items():
-            receiver.append(room[name])
-        return scores
+            receiver.append(room[name] if name == "answers" else self._decision(room[name]))
+        return self._decision(scores)
 
     def _go_through(self, X: Any, y: Array, weights: Array | None) -> Scores:
         """Learn a data set: `epochs` passes over it, shuffled by `shuffle`, a block of rows at a time."""
@@ -156,11 +201,6 @@ class OnlineLearner(Parameters):
     def _passes(self, rows: int) -> int:
         return passes_of(self.epochs, rows)
 
-    def _rounds(self) -> int:
-        """How many rows were learned; 0 if that is not counted, as in a fleet."""
-        core = self.__dict__.get("_core")
-        return core.tally()["rounds"] if isinstance(core, _core.Learner) else 0
-
     def _build(self, X: Array, classes: int, restart: bool) -> None:
         """Build the learner in the core for rows like X."""
         self._recipe = self._choose(X.shape[1], classes, X.shape[0] * self._passes(X.shape[0]) if restart else None)
@@ -180,10 +220,17 @@ class OnlineLearner(Parameters):
             if self._core.score_dense(X, scores, thread_count(self.n_jobs, len(X) * self._core.nbytes)) == 0:
                 return scores
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        scores = self._room_for_scores(X.shape[0])
-        self._call(X, scores)
-        return scores
+        while True:
+            core = self._core
+            try:
+                rows = check_rows(self, X, reset=False)
+                scores = self._room_for_scores(rows.shape[0])
+                self._call(rows, scores)
+            except (ValueError, AssertionError):
+                if self._core is core:
+                    raise
+            if self._core is core:  # else another thread has called `fit` meanwhile
+                return scores
 
     def _takes_as_it_is(self, X: Any) -> bool:
         """Whether the core may read X directly: it refuses what it cannot read, and the slow path raises the error."""
@@ -244,6 +291,11 @@ class OnlineLearner(Parameters):
         return self._fitted().nbytes
 
     @property
+    def scratch_bytes(self) -> int:
+        """Bytes that a prediction takes besides, for the time of its call, if another one is under way."""
+        return self._fitted().scratch_bytes
+
+    @property
     def kernel_weights_(self) -> npt.NDArray[np.float64]:
         """Weight of each kernel in the mixture; they sum to 1."""
         return np.array([kernel["weight"] for kernel in self._fitted().report()])
@@ -259,9 +311,10 @@ class OnlineLearner(Parameters):
         kernel_removals.
         """
         core = self._fitted()
-        report = core.report()
+        with together(core):
+            tally, report = core.tally(), core.report()
         return Bunch(
-            **core.tally(),
+            **tally,
             alignment_proxy=np.array([kernel["alignment"] for kernel in report]),
             norms=np.array([kernel["norm"] for kernel in report]),
             stored=np.array([kernel["stored"] for kernel in report]),

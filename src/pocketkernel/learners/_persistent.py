@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from pocketkernel import _core, model_file
+from pocketkernel._alone import together
 from pocketkernel._files import write_atomically
 from pocketkernel.kernels import KERNELS, Kernel
 from pocketkernel.learners._class_weights import checked_class_weight
@@ -21,7 +22,7 @@ from pocketkernel.model_file import Contents, ModelFileError, is_plain
 # The fields of a file's model.
 _FIELDS = {"estimator", "parameters", "recipe", "labels", "feature_names", "n_features", "extra"}
 # What the bytes bring back; everything else that an estimator carries goes into a pickle as it is.
-_LEARNED = (
+LEARNED = (
     "_core", "_recipe", "_coding", "_counts", "budget_", "classes_", "n_outputs_",
     "n_features_in_", "feature_names_in_",
 )  # fmt: skip
@@ -74,8 +75,9 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
                 f"{library_class(type(self)).__name__}."
             )
         self._fitted()
-        parameters = {name: self._written(name, value) for name, value in self.get_params(deep=False).items()}
-        return self._pack(parameters, extra)
+        with together(self):
+            parameters = {name: self._written(name, value) for name, value in self.get_params(deep=False).items()}
+            return self._pack(parameters, extra)
 
     def _pack(self, parameters: dict[str, Any], extra: dict[str, Any]) -> Contents:
         names = getattr(self, "feature_names_in_", None)
@@ -182,10 +184,11 @@ class Persistent(BaseEstimator):  # type: ignore[misc]
     # ---- pickles: parameters and the like as they are, the rest as the bytes of a file ------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        if "_core" in state:
-            state = {name: value for name, value in state.items() if name not in _LEARNED}
-            state["_model"] = model_file.encode(self._pack({}, {}))
+        with together(self):
+            state = dict(super().__getstate__())
+            if "_core" in state:
+                state = {name: value for name, value in state.items() if name not in LEARNED}
+                state["_model"] = model_file.encode(self._pack({}, {}))
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -73,8 +73,8 @@ class Pocket(RandomFrequencies, OnlineLearner):
         """
         if classes is None and self._takes_as_it_is(X) and self._core_reads(y):
             scores, parts = self._room_for_scores(len(X)), self._room_for_scores(len(X))
-            if self._core.learn_dense(X, y, None, scores, parts) == 0:
+            if self._core.learn_dense(X, y, None, scores, None, parts) == 0:
                 return scores, parts
         linear: list[Scores] = []
         scores = self._feed(X, y, classes, None, restart=False, linear=linear)
-        return self._decision(scores), self._decision(linear[0])
+        return scores, linear[0]

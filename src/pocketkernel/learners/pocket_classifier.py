@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from pocketkernel._alone import together
 from pocketkernel.certificate import Bound, Guarantee, MixtureSums, mixture_regret
 from pocketkernel.certificate.certificate import ROUNDING
 from pocketkernel.certificate.mixture import RADIUS
 from pocketkernel.kernels import Gaussian, Kernel, Laplacian, Linear, Matern32, Polynomial
 from pocketkernel.learners._base import OnlineKernelClassifier
+from pocketkernel.learners._coding import Coding
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._learner import ANSWERS, Scores
 from pocketkernel.learners._parameters import flag
@@ -122,13 +124,15 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
         >>> answers[:, 0].tolist(), bool(predicted[0] == answers[0, 1])
         ([0.0, 1.0, 2.0], True)
         """
-        known = "_core" in self.__dict__ and len(self.classes_) > 2 and self._coding.in_order
-        if not known or not self._coding.covers(y):
+        coding: Coding | None = self.__dict__.get("_coding")
+        if coding is None or len(coding.classes) <= 2 or not coding.in_order or not coding.covers(y):
             return None
         if self.class_weight is None and self._takes_as_it_is(X):
-            answers, labels = np.empty((len(X), ANSWERS)), self._coding.at_once(y)
-            if labels is not None and self._core.learn_dense(X, labels, None, None, None, answers) == 0:
-                return answers
+            answers, labels = np.empty((len(X), ANSWERS)), coding.at_once(y)
+            if labels is not None:
+                status = self._core.learn_dense(X, labels, None, None, coding.numbers, None, answers)
+                if status == 0:
+                    return answers
         told: list[Scores] = []
         self._feed(X, y, None, None, restart=False, answers=told)
         return told[0]
@@ -165,7 +169,8 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
     @property
     def diagnostics_(self) -> Bunch:
         """Counters of the learner, as of every learner; and events, as `events_`, with event_count, of all so far."""
-        return Bunch(**super().diagnostics_, events=self.events_, event_count=self._fitted().events()[0])
+        with together(self._fitted()):
+            return Bunch(**super().diagnostics_, events=self.events_, event_count=self._fitted().events()[0])
 
     def _guarantee(self, done: Bunch, delta: float) -> Guarantee:
         names, evidence = [EXPERTS.get(name, name) for name in self.shares_], self._fitted().evidence()

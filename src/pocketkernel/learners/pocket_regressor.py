@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from pocketkernel._alone import together
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._learner import Array, OnlineLearner, Scores
 from pocketkernel.learners._parameters import number, one_of
@@ -98,7 +99,7 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
 
         Notes
         -----
-        If an error or Ctrl-C ends the call, the estimator is unchanged.
+        If an error or Ctrl-C ends the call, the estimator is unchanged. Other threads use it as it was until the end.
         """
         self._feed(X, y, None, sample_weight, restart=True)
         return self
@@ -154,8 +155,12 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
         an error resembles the ones just before it, intervals are too narrow. Their width depends on the size of recent
         errors, not on x.
         """
-        answers = self.predict(X)
-        return np.sort(answers[..., None] + self.margins(coverage), axis=-1)
+        while True:
+            core = self._fitted()
+            with together(core):
+                answers, margins = self.predict(X), self.margins(coverage)
+            if self._core is core:  # else another thread has called `fit` meanwhile
+                return np.sort(answers[..., None] + margins, axis=-1)
 
     def margins(self, coverage: float = 0.9) -> Scores:
         """What to add to a prediction to get the bounds of its interval, of shape (2,), or (m, 2).
@@ -187,9 +192,6 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
 
     def _unknown(self, target: Any, sentence: str) -> ValueError:
         return ValueError(f"y {sentence}.")
-
-    def _extend(self, y: Array, classes: Any) -> None:
-        """All numbers are of one kind."""
 
     def _begin(self, X: Array, y: Array, classes: Any, restart: bool) -> None:
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]

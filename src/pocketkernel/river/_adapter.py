@@ -1,5 +1,6 @@
 """What all River models share: from dicts and frames to a learner's rows, weights, memory and files."""
 
+import copy
 import gc
 import os
 import re
@@ -14,7 +15,7 @@ from river import base
 from sklearn.utils import get_tags
 
 from pocketkernel import learners, model_file
-from pocketkernel._alone import alone
+from pocketkernel._alone import alone, together
 from pocketkernel._core import fill_row
 from pocketkernel._files import write_atomically
 from pocketkernel.certificate import Certificate
@@ -52,6 +53,10 @@ class Adapter(base.Estimator):
     def _read(self, targets: list[Any]) -> tuple[Floats, Any]:
         """Targets as a column, and what `_keep` should remember of them; or an error."""
         raise NotImplementedError
+
+    def _is_new(self, read: Any) -> bool:
+        """Whether what `_read` returned is more than is known."""
+        return False
 
     def _keep(self, read: Any) -> None:
         """Remember what `_read` returned, now that the rows with these targets have been learned."""
@@ -132,17 +137,25 @@ class Adapter(base.Estimator):
             numbers, read = self._read(targets)
             new, shared = self._columns.new_names(values)
             rows = self._columns.rows(values, len(targets), new, shared)
+
+            def keep() -> None:
+                self._columns.keep(new, shared, len(targets))
+                self._keep(read)
+
             try:
                 if self._model is None:
                     model = self._unlearned()
                     self._begin(model, rows, numbers, weights)
+                    self._columns.keep(new, shared, len(targets))
                     self._adopt(model)
+                    self._keep(read)  # until now other threads have no label to predict
+                elif new or self._is_new(read):
+                    learners.learn_then(self._model, rows, numbers, weights, keep)
                 else:
                     self._model.partial_fit(rows, numbers, sample_weight=weights)
+                    keep()
             except ValueError as error:
                 raise named(error, values) from None
-            self._columns.keep(new, shared, len(targets))
-            self._keep(read)
 
     def _read_frame(self, X: Any) -> Values:
         return read_frame(X, self._takes_missing())
@@ -155,8 +168,8 @@ class Adapter(base.Estimator):
         return type(self.learner)(**self.learner.get_params(deep=False) | {"random_state": self.seed})
 
     def _adopt(self, model: OnlineKernelClassifier) -> None:
-        self._model = model
         self._score_shape = learners.room_for_scores(model, 1).shape
+        self._model = model  # the last, from which on other threads predict with it
 
     def _check_parameters(self) -> None:
         """Check parameters that the learner does not check under these names."""
@@ -182,7 +195,11 @@ class Adapter(base.Estimator):
         model = self._model
         if model is not None and type(x) is dict:
             row, score, columns = np.empty((1, self.width)), np.empty(self._score_shape), self._columns
-            if fill_row(columns.of, columns.shared, x, row) >= 0 and core_of(model).score_dense(row, score, 1) == 0:
+            of = columns.of
+            names = len(of)
+            known = fill_row(of, columns.shared, x, row) >= 0
+            # Other names than before: another thread has learned them meanwhile.
+            if known and core_of(model).score_dense(row, score, 1) == 0 and len(of) == names:
                 return score.tolist()[0]
         return self._scores(read_dict(x, self._takes_missing()), 1)[0]
 
@@ -190,12 +207,15 @@ class Adapter(base.Estimator):
         """The same for rows that may have unknown names."""
         if self._model is None or count == 0:
             return [0.0] * count
-        rows = self._columns.rows_to_score(values, count)
-        try:
-            scores: list[Any] = learners.raw_scores(self._model, rows).tolist()
-        except ValueError as error:
-            raise named(error, values) from None
-        return scores
+        while True:
+            names = len(self._columns.of)
+            rows = self._columns.rows_to_score(values, count)
+            try:
+                scores: list[Any] = learners.raw_scores(self._model, rows).tolist()
+            except ValueError as error:
+                raise named(error, values) from None
+            if len(self._columns.of) == names:
+                return scores
 
     # ---- what it has become -----------------------------------------------------------------------------------------
 
@@ -241,9 +261,10 @@ class Adapter(base.Estimator):
         """Bytes of the learner and of all Python objects: parameters, names of features and labels."""
         core = 0 if self._model is None else self._model.nbytes
         # River asks the garbage collector what an object refers to, and a dict does not report keys that are strings.
-        reported = set(map(id, gc.get_referents(self.columns_)))
-        names = sum(sys.getsizeof(name) for name in self.columns_ if id(name) not in reported)
-        return super()._raw_memory_usage + core + names
+        with together(self):
+            reported = set(map(id, gc.get_referents(self.columns_)))
+            names = sum(sys.getsizeof(name) for name in self.columns_ if id(name) not in reported)
+            return super()._raw_memory_usage + core + names
 
     # ---- files ------------------------------------------------------------------------------------------------------
 
@@ -259,12 +280,17 @@ class Adapter(base.Estimator):
                 f"{type(self).__name__} is not a class of pocketkernel.river, so a file of it could not be read: "
                 "use pickle instead."
             )
-        extra = {
-            "river": type(self._model).__name__,
-            "columns": [writable("feature", name) for name in self.columns_],
-            "collisions": f"{self.collisions_:020d}",  # a fixed number of digits
-        }
-        return model_file.encode(learners.contents_of(self._model, extra | self._written()))
+        with together(self):
+            extra = {
+                "river": type(self._model).__name__,
+                "columns": [writable("feature", name) for name in self.columns_],
+                "collisions": f"{self.collisions_:020d}",  # a fixed number of digits
+            }
+            return model_file.encode(learners.contents_of(self._model, extra | self._written()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        with together(self):
+            return copy.deepcopy(self.__dict__)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_bytes()` to a file for `pocketkernel.load`; an existing file is replaced atomically."""

@@ -102,7 +102,9 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
         A binary learner's score of exactly 0 is positive; of equal scores of a multiclass learner, the label that
         appeared first wins.
         """
-        return self._labels.best(self._score(x))
+        labels = self._labels
+        score = self._score(x)
+        return labels.best(score) if labels is self._labels else self.predict_one(x)
 
     def predict_proba_one(self, x: Features) -> dict[Any, float]:  # type: ignore[override]
         """Probability of each label that has been learned; needs a learner with the logistic loss.
@@ -110,18 +112,29 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
         With two labels, it includes False and True from the start.
         """
         self._check_loss()
-        return self._labels.odds(self._score(x))
+        labels = self._labels
+        score = self._score(x)
+        return labels.odds(score) if labels is self._labels else self.predict_proba_one(x)
 
     def predict_many(self, X: Any) -> Any:
         """Labels of the rows of a pandas DataFrame, as a Series with its index."""
-        labels = [self._labels.best(score) for score in self._scores(self._read_frame(X), len(X))]
-        return pandas().Series(labels, index=X.index, name=self._y_name)
+        labels, scores = self._scored_frame(X)
+        return pandas().Series(list(map(labels.best, scores)), index=X.index, name=self._y_name)
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probabilities of the rows of a pandas DataFrame, as a DataFrame with its index and a column per label."""
         self._check_loss()
-        odds = self._labels.odds_many(self._scores(self._read_frame(X), len(X)))
-        return pandas().DataFrame(odds, index=X.index)
+        labels, scores = self._scored_frame(X)
+        return pandas().DataFrame(labels.odds_many(scores), index=X.index)
+
+    def _scored_frame(self, X: Any) -> tuple[Labels, list[Any]]:
+        """Scores of the rows and the labels of the same moment."""
+        values = self._read_frame(X)
+        while True:
+            labels = self._labels
+            scores = self._scores(values, len(X))
+            if labels is self._labels:  # else another thread has learned new ones meanwhile
+                return labels, scores
 
     def _check_loss(self) -> None:
         if not (self._has_odds or hasattr(self.learner, "predict_proba")):
@@ -138,6 +151,9 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
     def _read(self, targets: list[Hashable]) -> tuple[Floats, Labels]:
         labels = (self._no_labels() if self._model is None else self._labels).extended(targets)
         return labels.numbered(targets), labels
+
+    def _is_new(self, read: Labels) -> bool:
+        return read is not self._labels
 
     def _keep(self, read: Labels) -> None:
         self._labels = read

@@ -164,7 +164,7 @@ void run(const Table& table, const Learner& learner, const Arrays<U>& arrays, do
             (void)engine->check(rows, fault);  // whatever it says, the rows are others by now
             engine->learn(rows, Lessons{labels.get(), targets.get(), weights.get()}, scores.get());
             engine->score(rows, scores.get(), nullptr);
-            if (engine->outputs() == 1) engine->kernel_scores(rows, scores.get());
+            if (engine->outputs() == 1) engine->kernel_scores(rows, scores.get(), nullptr);
             rounds += 2 * count;
         }
     }
