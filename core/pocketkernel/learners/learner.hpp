@@ -59,16 +59,28 @@ enum class Task { classification, regression };
 
 // Weights of rows, of which one unit is like another: how many times a row counts is its weight over the geometric mean
 // of the last ones', at most 16 and at most as all rows so far. No single row, however heavy, moves the mean or what
-// has been learned for long.
+// has been learned for long. 32 rows one after the other that are all 1000 times lighter, or all heavier, than the mean
+// have another unit: the mean starts again, as such rows would count for nothing while it follows them.
 struct RelativeWeights {
     double mean_log;
+    double age;  // rows in the mean + unlike / 64; unlike: how many of the last were heavier, or (negative) lighter
 
     double times(double weight, std::uint64_t rounds) {
-        const double log = weight == 1.0 ? 0.0 : logarithm(weight);
-        approach(mean_log, log, smaller(static_cast<double>(rounds), 4096.0));
+        const double log = weight == 1.0 ? 0.0 : logarithm(weight), apart = log - mean_log;
+        double rows = std::floor(age + 0.5), unlike = (age - rows) * 64.0;
+        unlike = absolute(apart) < most_apart ? 0.0
+                 : apart > 0.0                ? larger(unlike, 0.0) + 1.0
+                                              : smaller(unlike, 0.0) - 1.0;
+        if (absolute(unlike) >= most_unlike) rows = unlike = 0.0;
+        rows = smaller(rows + 1.0, memory);
+        age = rows + unlike / 64.0;
+        approach(mean_log, log, rows);
         return smaller(exponential(smaller(log - mean_log, 5.0)), smaller(16.0, static_cast<double>(rounds)));
     }
-    bool valid() const { return mean_log >= -800.0 && mean_log <= 30.0; }
+    bool valid() const { return mean_log >= -800.0 && mean_log <= 30.0 && age >= 0.0 && age < memory + 0.5; }
+
+  private:
+    static constexpr double memory = 4096.0, most_unlike = 32.0, most_apart = 6.907755278982137;  // ln 1000
 };
 
 // What scoring needs besides the learner itself. Each thread that scores has its own.
