@@ -19,6 +19,7 @@
 #include <pthread.h>
 #endif
 
+#include "arithmetic.hpp"
 #include "engine.hpp"
 #include "interrupt.hpp"
 #include "pocketkernel/event_log.hpp"
@@ -278,6 +279,7 @@ class PyLearner {
         Engine* engine = nullptr;
         pk::Status status = pk::Status::ok;
         block = new_block(size_);
+        const Arithmetic arithmetic;
         const LongBuild build;
         {
             const nb::gil_scoped_release release;
@@ -313,6 +315,7 @@ class PyLearner {
 
       private:
         std::atomic<std::uint64_t>& holder_;
+        const Arithmetic arithmetic_;
     };
 
     // What ask(out) writes; nothing if the learner has no such numbers.
