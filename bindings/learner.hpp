@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "arithmetic.hpp"
 #include "engine.hpp"
 #include "interrupt.hpp"
 #include "pocketkernel/event_log.hpp"
@@ -110,6 +111,8 @@ class Guard : public Turns::Hold {
         const WithGil acquire;
         stop_if_asked();
     }
+
+    const Arithmetic arithmetic_;
 };
 
 // What is known of a thread's last call that was refused, the row and column; and of its last call to learn that was
@@ -316,6 +319,7 @@ class PyLearner {
         Engine* engine = nullptr;
         pk::Status status = pk::Status::ok;
         block = new_block(size_);
+        const Arithmetic arithmetic;
         const LongBuild build;
         {
             const WithoutGil release;

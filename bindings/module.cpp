@@ -8,8 +8,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
+#include "arithmetic.hpp"
 #include "fleet.hpp"
 #include "keys.hpp"
 #include "learner.hpp"
@@ -116,6 +118,13 @@ int fill_row(const nb::dict& columns, const nb::dict& shared, const nb::dict& fe
     return count;
 }
 
+// Arithmetic for Python's own numbers, such as a learner's parameters, in a `with` statement.
+struct UsualArithmetic {
+    std::optional<Arithmetic> arithmetic;
+    void enter() { arithmetic.emplace(); }
+    void leave(const nb::args&) { arithmetic.reset(); }
+};
+
 double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_t features, std::size_t stored,
                  bool doubles, const std::string& level) {
     const View x(X, false), c(columns, false), s(starts, false);
@@ -173,6 +182,11 @@ NB_MODULE(_core, m) {
           "level"_a);
     add_keys(m);
     add_text(m);
+
+    nb::class_<UsualArithmetic>(m, "Arithmetic")
+        .def(nb::init<>())
+        .def("__enter__", &UsualArithmetic::enter)
+        .def("__exit__", &UsualArithmetic::leave);
 
     nb::class_<Settings>(m, "Settings")
         .def(nb::init<>())

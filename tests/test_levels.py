@@ -1,7 +1,9 @@
 """Every level of the core, and dense or CSR input, give the same bits."""
 
+import ctypes
 import pickle
 import platform
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,8 @@ import pytest
 from scipy import sparse
 
 import streams
-from pocketkernel import _core
+from pocketkernel import PocketRegressor, _core
+from pocketkernel.fleet import Fleet
 from pocketkernel.kernels import (
     Gaussian,
     Laplacian,
@@ -154,3 +157,84 @@ def test_stored_zeros_do_not_matter(name):
     full = sparse.csr_matrix(np.ones_like(X))
     full.data = X.ravel().copy()
     assert same(run(name, "float32", "one_hot", full), run(name, "float32", "one_hot"))
+
+
+# ---- modes of the processor -----------------------------------------------------------------------------------------
+
+MODES = {"upward": 0x800, "downward": 0x400, "towards 0": 0xC00}  # of x86-64; the last word of its fenv_t is MXCSR
+FLUSH = 1 << 15 | 1 << 6  # results below the normal range are 0, and so are inputs
+
+
+@pytest.fixture
+def modes():
+    """Sets modes of this thread as other libraries do; and what they are now."""
+    if platform.machine() != "x86_64" or not sys.platform.startswith("linux"):
+        pytest.skip("the numbers are those of x86-64 and glibc")
+    libm = ctypes.CDLL("libm.so.6")
+    usual = (ctypes.c_uint32 * 8)()
+    libm.fegetenv(usual)
+
+    def change(rounding=0, mxcsr=0):
+        env = type(usual).from_buffer_copy(usual)
+        env[7] |= mxcsr
+        assert libm.fesetenv(env) == 0
+        assert libm.fesetround(rounding) == 0
+
+    def now():
+        env = type(usual)()
+        libm.fegetenv(env)
+        return libm.fegetround(), env[7] & FLUSH
+
+    yield change, now
+    libm.fesetenv(usual)
+
+
+def subnormal(rows=400):
+    """Columns of which some are below the normal range of single precision."""
+    X, y = streams.rings(rows, d=6)
+    return X * 10.0 ** np.array([0, 0, -40, -42, 3, -39]), np.where(y > 0, 1, 0)
+
+
+def as_it_learns(model, X, y):
+    """All that comes of building a learner, learning, scoring with two threads, saving and loading."""
+    classes = {} if isinstance(model, PocketRegressor) else {"classes": [0, 1]}
+    scores = model.predict_then_learn(X, y, **classes)
+    state = model._core.save()
+    assert model._core.load(state) == 0
+    score = model.predict if isinstance(model, PocketRegressor) else model.decision_function
+    return scores.tobytes(), score(X).tobytes(), score(X[:1]).tobytes(), state, model._core.constants()
+
+
+@pytest.mark.parametrize("mode", [*MODES, "flush"])
+@pytest.mark.parametrize("name", ["MOMDS", "MOMDH", "LKMBooks", "Raker", "Pocket", "PocketRegressor"])
+def test_modes_that_another_library_has_set_change_no_bits(name, mode, modes):
+    change, now = modes
+    X, y = subnormal()
+    more = {"PocketRegressor": lambda **given: PocketRegressor(memory="16KiB", random_state=1, **given)}
+    make = (LEARNERS | more)[name]
+    y = X[:, 0] + 1e-40 * y if name == "PocketRegressor" else y
+    expected = as_it_learns(make(n_jobs=2), X, y)
+    given = (0, FLUSH) if mode == "flush" else (MODES[mode], 0)
+    change(*given)
+    try:
+        found = as_it_learns(make(n_jobs=2), X, y)
+        after = now()
+    finally:
+        change()
+    assert found == expected
+    assert after == given  # what the library relies on is left to it
+
+
+def test_nor_in_a_fleet(modes):
+    change, _ = modes
+    X, y = subnormal()
+    keys = np.arange(len(X)) % 3
+    answers = []
+    for rounding, mxcsr in ((0, 0), (MODES["upward"], FLUSH)):
+        change(rounding, mxcsr)
+        try:
+            fleet = Fleet(PocketClassifier(memory="4KiB", random_state=1), features=6, classes=[0, 1])
+            answers.append(fleet.predict_then_learn(keys, X, y).tobytes())
+        finally:
+            change()
+    assert answers[0] == answers[1]

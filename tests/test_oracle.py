@@ -562,6 +562,28 @@ def test_pocket_classifier_when_units_and_levels_change():
 
 
 @pytest.mark.parametrize("d", [5, 80])
+def test_pocket_classifier_after_bad_first_rows(d):
+    """A huge one, several that are large, and one of a column far from 0."""
+    X, y = streams.rings(1000, d=d)
+    X[0, 0], X[:9, 1], X[0, 2] = 1e30, 1e4, 300.0
+    X[:, 3] += 1e9
+    X[0, 3] = 0.0
+    reference = compare_pockets(X, classes_of(X, y, 2), 2, "16KiB" if d == 5 else "48KiB")
+    assert reference.restarts == 4
+    assert np.all(reference.deviation < 10)
+    assert not reference.events  # they had not been known
+
+
+@pytest.mark.parametrize("C", [2, 3])
+def test_pocket_classifier_with_weights_of_another_unit(C):
+    """They fall, jump up, and jump down."""
+    X, y = streams.rings(1000)
+    w = 10.0 ** np.concatenate([np.linspace(9, -80, 500), np.full(250, -5.0), np.full(250, -300.0)])
+    reference = compare_pockets(X, classes_of(X, y, C), C, "24KiB", weights=w)
+    assert reference.weights.restarts > 3
+
+
+@pytest.mark.parametrize("d", [5, 80])
 @pytest.mark.parametrize("C", [2, 3])
 def test_pocket_classifier_with_missing_values(C, d):
     """One value in five is missing, of one column the first 300, of another all; some after a change of units."""

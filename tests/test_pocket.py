@@ -227,6 +227,30 @@ def test_a_change_of_units_or_level_is_followed(stream, change, columns):
     assert mistakes(X, y, slice(10_000, 16_000)) < 1.5 * mistakes(X[10_000:], y[10_000:]) + 0.01
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [[0], slice(None)], ids=["one", "all"])
+@pytest.mark.parametrize(("d", "memory"), [(5, "16KiB"), (80, "48KiB")], ids=["narrow", "wide"])
+def test_bad_first_rows_do_not_last(d, memory, columns, dtype):
+    """A thousand rows after them it is as without them, wherever the other rows lie."""
+    _, X = normal(4000, d)
+    y = (X[:, 0] + 0.5 * X[:, 1] > 0).astype(int)
+    given = {"memory": memory, "dtype": dtype}
+    measure = mistakes(X, y, slice(1000, None), **given)
+    for rows, value, level in ((1, 1e4, 0), (1, 1e15, 0), (1, 1e30, 0), (10, -1e30, 0), (1, 0.0, 1e9), (1, 1e20, 1e6)):
+        struck = X + level
+        struck[:rows, columns] = value
+        assert mistakes(struck, y, slice(1000 + rows, None), **given) < 1.5 * measure + 0.005
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("fall", [1e12, 1e30])
+def test_nor_does_a_unit_that_has_fallen_far(fall, dtype):
+    X, y = plane(8000)
+    measure = mistakes(X, y, slice(6000, None), dtype=dtype)
+    X[:5000, :3] *= fall
+    assert mistakes(X, y, slice(6000, None), dtype=dtype) < 1.5 * measure + 0.005
+
+
 @pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "csr"])
 def test_so_it_is_of_rare_columns(as_csr):
     """Eighty columns, of which one in ten is not zero, each in another unit after 6,000 rows."""
@@ -285,6 +309,31 @@ def test_one_heavy_row_does_not_last(stream, row, weight):
         heavy.append(np.mean(((scores >= 0) != y)[LATE]))
         plain.append(mistakes(X, y, LATE))
     assert np.mean(heavy) < np.mean(plain) + 0.01
+
+
+COURSES = {
+    "falls": lambda t: 9 - 309 * t,
+    "rises": lambda t: -300 + 309 * t,
+    "falls early": lambda t: np.maximum(9 - 3090 * t, -300),
+    "jumps down": lambda t: np.where(t < 0.05, 9, -300),
+    "jumps up": lambda t: np.where(t < 0.5, -300, 9),
+    "first": lambda t: np.where(t == 0, -300, 0),
+    "alternates": lambda t: np.where(np.arange(len(t)) % 2, 0, -300),
+    "in blocks": lambda t: np.where(t * 40 % 2 < 1, 0, -300),
+}
+
+
+@pytest.mark.parametrize("course", COURSES)
+def test_weights_may_take_any_course(course):
+    """Powers of ten. All rows are right, so at most half of them may count for nothing."""
+    w = 10.0 ** COURSES[course](np.linspace(0, 1, 6000))
+    weighted, plain = [], []
+    for seed in SEEDS:
+        X, y = rings(6000, d=2, seed=seed)
+        scores = make().predict_then_learn(X, y, sample_weight=w)
+        weighted.append(np.mean(((scores >= 0) != y)[LATE]))
+        plain.append(mistakes(X, y, LATE))
+    assert np.mean(weighted) < 1.5 * np.mean(plain) + 0.01
 
 
 def test_light_rows_count_little():

@@ -89,6 +89,14 @@ def test_changes_follow_the_oracle():
         assert sum(t.alarms for t in reference.targets) + sum(t.rebases for t in reference.targets) > 0
 
 
+def test_first_rows_and_falling_weights_follow_the_oracle():
+    X, y = friedman(700, 5)
+    X[:2, 0], X[0, 1] = 1e30, -1e4
+    reference = compare(X, y, "16KiB", weights=np.logspace(9, -80, 700))
+    assert reference.restarts == 2
+    assert reference.weights.restarts > 1
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_wide_rows_follow_the_oracle(sparse):
     rng = np.random.default_rng(3)
@@ -233,6 +241,9 @@ UNKIND = {
         y,
     ),
     "columns": lambda X, y, rng: (X * 10.0 ** np.linspace(-6, 6, 10), y),
+    "first rows": lambda X, y, rng: (np.where(np.arange(len(y)) < 3, 1e15, X.T).T, y),
+    "first of a column": lambda X, y, rng: (np.where(np.arange(len(y)) < 1, [[1e4], *[[1]] * 9], 1).T * X, y),
+    "a column that falls": lambda X, y, rng: (X * np.where(np.arange(len(y)) < 2000, [[1e30], *[[1]] * 9], 1).T, y),
     "far from 0": lambda X, y, rng: (X + 1e6, y - 1e9),
 }
 
@@ -245,6 +256,14 @@ def test_unkind_streams(name):
     assert np.all(np.isfinite(answers))
     assert error(y[4000:], answers[4000:], 0) < 0.35
     assert PocketRegressor.from_bytes(model.to_bytes()).predict(X[:1]) == model.predict(X[:1])
+
+
+@pytest.mark.parametrize("powers", [(9, -300), (-300, 9)], ids=["fall", "rise"])
+def test_weights_may_fall_or_rise(powers):
+    X, y = friedman(6000)
+    answers = PocketRegressor(random_state=0).predict_then_learn(X, y, sample_weight=np.logspace(*powers, 6000))
+    plain = PocketRegressor(random_state=0).predict_then_learn(X, y)
+    assert error(y[4000:], answers[4000:], 0) < 1.5 * error(y[4000:], plain[4000:], 0)
 
 
 @pytest.mark.parametrize("value", [0.0, -3.5, 1e70, 1e-70])

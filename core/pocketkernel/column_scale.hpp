@@ -6,8 +6,9 @@
 //              the first zeros after other values count as they are
 //   z_k        2 asinh((x_k - m_k) / (2 s_k)), so that 1 deviation is 1 and 1000 are 14; 0 in a constant column
 //
-// The mean and the difference to it are taken in double precision whatever T is: a column keeps its digits however far
-// from 0 it lies. Everything else is relative to s_k, so units from 1e-30 to 1e30 are alike.
+// The mean, the value of the row before, and the differences to both are taken in double precision whatever T is: a
+// column keeps its digits however far from 0, or from its mean, it lies. Everything else is relative to s_k, so units
+// from 1e-30 to 1e30 are alike.
 //
 // Two tests tell when a column has changed its units or its level; it then starts again, as in a new learner, and soon
 // z means again what it meant when the coefficients were learned.
@@ -17,7 +18,9 @@
 //            latter count twice. It takes 48. Half of the rows are above h_k and half below: if all of one half were
 //            unlike, and rows independent, 48 would be reached once in 1e10 rows (1.618^48). Rows where x_k is 0, or
 //            the same as before, do not count, as they are so in any unit: columns that are rare, stand still or have
-//            two values have a test too.
+//            two values have a test too. In the first 256 rows h_k follows so fast that it may reach its new size
+//            before 48, while s_k is that of a few first rows for long. Then s_k > 8 h_k, and nothing is far: rows with
+//            |x_k - m_k| < s_k / 2 count as below h_k / 2, and any other begins the count anew.
 //
 // NaN is a missing value: its z is 0, as if it were the usual one, and it leaves the column as it is.
 //
@@ -49,7 +52,7 @@ class ColumnScale {
     // `pace` is part of the state. Rows that may be sparse are scaled through their nonzeros alone.
     ColumnScale(Arena& arena, std::size_t columns, bool may_be_sparse, Pace* pace)
         : columns_(columns),
-          mean_(arena.take<double>(padded<T>(columns))),  // as many as T has in whole packs
+          mean_(arena.take<double>(2, padded<T>(columns))),  // as many as T has in whole packs
           figures_(arena.take<T>(figures * padded<T>(columns))),
           centre_(may_be_sparse ? arena.take<double>(padded<T>(columns)) : nullptr),
           spread_(may_be_sparse ? arena.take<T>(columns) : nullptr),
@@ -94,7 +97,7 @@ class ColumnScale {
                 started_[k] = false;
             }
     }
-    // Whether a column has started again with this row.
+    // Whether a column that was known has started again with this row.
     bool take_restarted() {
         const bool was = restarted_;
         restarted_ = false;
@@ -154,8 +157,9 @@ class ColumnScale {
         for (std::size_t k = 0; k < columns_; ++k) {
             T n, unlike;
             part(age()[k], n, unlike);
-            good = good && within(mean_[k], -value_limit, value_limit) && size(deviation()[k]) && size(usual()[k]) &&
-                   size(absolute(last()[k])) && within(n, 0.0, window) && within(unlike, -most_unlike, most_unlike) &&
+            good = good && within(mean_[k], -value_limit, value_limit) &&
+                   within(last()[k], -value_limit, value_limit) && size(deviation()[k]) && size(usual()[k]) &&
+                   within(n, 0.0, window) && within(unlike, -most_unlike, most_unlike) &&
                    within(beyond()[k], 0.0, most_beyond);
             if (parts::sparse_rows && zero_)
                 good = good && within(centre_[k], -value_limit, value_limit) && size(spread_[k]) &&
@@ -165,19 +169,20 @@ class ColumnScale {
     }
 
   private:
-    static constexpr std::size_t figures = 5;
+    static constexpr std::size_t figures = 4;
     static constexpr double head_start = 10.0;  // rows for which |z|^2 counts as the number of columns
     static constexpr double least_square = 1e-3, most_square = 1e13;
     static constexpr double most_beyond = 1024.0, most_unlike = 48.0;
     static constexpr double least_rows = 32.0;                   // before which there are no tests
+    static constexpr double first_rows = 256.0;                  // a few of which may have made the deviation
     static constexpr double forgetting = -1.0 / (window - 0.5);  // ln(1 - 1 / window), nearly
 
     static bool size(T value) { return value >= T(0) && value <= T(4.0 * value_limit); }
 
+    double* last() const { return mean_ + padded<T>(columns_); }      // x of the row before
     T* deviation() const { return figures_; }                         // s
     T* usual() const { return figures_ + padded<T>(columns_); }       // h
     T* beyond() const { return figures_ + 2 * padded<T>(columns_); }  // evidence
-    T* last() const { return figures_ + 4 * padded<T>(columns_); }    // x of the row before, less m
     T* age() const { return figures_ + 3 * padded<T>(columns_); }     // n + unlike / 256, exact in single precision
 
     template <class V>
@@ -189,11 +194,11 @@ class ColumnScale {
 
     // The figures of a tile of columns.
     struct Cells {
-        double* mean;
-        T *deviation, *usual, *beyond, *age, *last;
+        double *mean, *last;
+        T *deviation, *usual, *beyond, *age;
     };
     Cells cells_at(std::size_t k) const {
-        return {mean_ + k, deviation() + k, usual() + k, beyond() + k, age() + k, last() + k};
+        return {mean_ + k, last() + k, deviation() + k, usual() + k, beyond() + k, age() + k};
     }
 
     // Columns of a row that have a value, up to a tile of them; then zeros.
@@ -326,13 +331,14 @@ class ColumnScale {
         if (!some && size == W && first % W == 0 && batch.column[W - 1] == first + W - 1) {
             due = observe(cells_at(first), batch.x);
         } else {
-            alignas(pack_bytes) double mean[W] = {};
+            alignas(pack_bytes) double mean[W] = {}, before[W] = {};
             alignas(pack_bytes) T figure[figures][W] = {};
             for (std::size_t l = size; l < W; ++l) figure[3][l] = T(1);
-            const Cells cells{mean, figure[0], figure[1], figure[2], figure[3], figure[4]};
+            const Cells cells{mean, before, figure[0], figure[1], figure[2], figure[3]};
             const auto gather = [&] {
                 for (std::size_t l = 0; l < size; ++l) {
                     mean[l] = mean_[batch.column[l]];
+                    before[l] = last()[batch.column[l]];
                     for (std::size_t n = 0; n < figures; ++n) figure[n][l] = figure_of(n, batch.column[l]);
                 }
             };
@@ -344,6 +350,7 @@ class ColumnScale {
             due = observe(cells, batch.x);
             for (std::size_t l = 0; l < size; ++l) {
                 mean_[batch.column[l]] = mean[l];
+                last()[batch.column[l]] = before[l];
                 for (std::size_t n = 0; n < figures; ++n) figure_of(n, batch.column[l]) = figure[n][l];
             }
         }
@@ -370,6 +377,7 @@ class ColumnScale {
             const double most = larger(24.0 * static_cast<double>(usual()[k]), 4.0 * s);
             const double limit = most > 0.0 ? most : absolute(m), away = larger(-limit, smaller(-m, limit)),
                          ratio = smaller(absolute(m) / larger(s, 1e-300), 4.0);
+            const bool known = n >= first_rows;
             e = n < least_rows ? 0.0 : larger(e + ratio * ratio - 4.0, 0.0);
             n = smaller(n + 1.0, window);
             s = std::sqrt((1.0 - 1.0 / n) * (s * s + away * away / n));
@@ -378,7 +386,7 @@ class ColumnScale {
             m = s = e = 0.0;
             n = 1.0;
             unlike = usual()[k] = T(0);
-            note_start(k, true);
+            note_start(k, known);
         }
         if (zeros > 0) {
             const auto more = static_cast<double>(zeros);
@@ -393,7 +401,7 @@ class ColumnScale {
         mean_[k] = m;
         deviation()[k] = static_cast<T>(s);
         beyond()[k] = static_cast<T>(e);
-        last()[k] = static_cast<T>(-m);
+        last()[k] = 0.0;
         age()[k] = static_cast<T>(n) + unlike * T(1.0 / 256);
     }
 
@@ -409,8 +417,7 @@ class ColumnScale {
             if (smallest_lane(select(D::load(zeros + i * lanes_of<double>) == nothing, nothing, usual)) < 0.0)
                 return false;
         }
-        const Pack<T> before = Pack<T>::load(cells.last);
-        Wide<T> n = widen(age_now), e = widen(Pack<T>::load(cells.beyond)), last = widen(before);
+        Wide<T> n = widen(age_now), e = widen(Pack<T>::load(cells.beyond));
         for (std::size_t i = 0; i < Wide<T>::parts; ++i) {
             const D more = D::load(zeros + i * lanes_of<double>), squares = s.p[i] * s.p[i], mean2 = m.p[i] * m.p[i];
             const Mask<double> none = more == nothing;
@@ -422,14 +429,14 @@ class ColumnScale {
             const D deviation = square_root(f * (squares + (one - f) * mean2)), mean = m.p[i] * f;
             e.p[i] = select(nothing < e.p[i], calmer, e.p[i]);
             s.p[i] = select(none, s.p[i], deviation);
-            last.p[i] = select(none, last.p[i], nothing - mean);
             m.p[i] = select(none, m.p[i], mean);
             n.p[i] = select(none, n.p[i], n.p[i] + within);
             m.p[i].store(cells.mean + i * lanes_of<double>);
+            double* of_row = cells.last + i * lanes_of<double>;
+            select(none, D::load(of_row), nothing).store(of_row);
         }
         narrow(s).store(cells.deviation);
         narrow(e).store(cells.beyond);
-        narrow(last).store(cells.last);
         (narrow(n) + unlike * Pack<T>(T(1.0 / 256))).store(cells.age);
         return true;
     }
@@ -441,27 +448,33 @@ class ColumnScale {
         for (std::size_t l = 0; l < lanes_of<T>; ++l) {
             const double given = x[l] == x[l] ? x[l] : cells.mean[l];
             T shift, calm;
-            follow(static_cast<T>(given), static_cast<T>(given - cells.mean[l]), static_cast<T>(x[l]), cells.last[l],
-                   cells.deviation[l], cells.usual[l], cells.beyond[l], cells.age[l], shift, calm);
+            follow(static_cast<T>(given), static_cast<T>(given - cells.mean[l]),
+                   static_cast<T>(absolute(given - cells.last[l])), static_cast<T>(x[l]), cells.deviation[l],
+                   cells.usual[l], cells.beyond[l], cells.age[l], shift, calm);
             cells.mean[l] += static_cast<double>(shift);
-            if (x[l] == x[l]) cells.last[l] = static_cast<T>(given - cells.mean[l]);
+            if (x[l] == x[l]) cells.last[l] = x[l] + 0.0;  // -0.0 is 0, as in a sparse row
             all_calm = all_calm && calm > T(0);
         }
         return !all_calm;
 #else
         using P = Pack<T>;
-        Wide<T> given = Wide<T>::load(x), difference = Wide<T>::zero();
+        Wide<T> given = Wide<T>::load(x), difference = Wide<T>::zero(), change = Wide<T>::zero();
         const Wide<T> mean = Wide<T>::load(cells.mean);
         const P raw = narrow(given);
         for (std::size_t i = 0; i < Wide<T>::parts; ++i) {
-            given.p[i] = select(given.p[i] == given.p[i], given.p[i], mean.p[i]);  // to compute with, not to keep
+            double* of_row = cells.last + i * lanes_of<double>;
+            const Pack<double> before = Pack<double>::load(of_row);
+            const Mask<double> known = given.p[i] == given.p[i];
+            given.p[i] = select(known, given.p[i], mean.p[i]);  // to compute with, not to keep
             difference.p[i] = given.p[i] - mean.p[i];
+            change.p[i] = absolute(given.p[i] - before);
+            select(known, given.p[i] + Pack<double>(0.0), before).store(of_row);  // -0.0 is 0, as in a sparse row
         }
-        const P gap = narrow(difference), value = narrow(given);  // a value that rounds to 0 counts as 0
+        const P gap = narrow(difference), jump = narrow(change);
+        const P value = narrow(given);  // a value that rounds to 0 counts as 0
         P s = P::load(cells.deviation), h = P::load(cells.usual), e = P::load(cells.beyond);
         P ages = P::load(cells.age), away, calm;
-        const P last = P::load(cells.last);
-        lanewise([](auto&... columns) POCKETKERNEL_FLAT { follow(columns...); }, value, gap, raw, last, s, h, e, ages,
+        lanewise([](auto&... columns) POCKETKERNEL_FLAT { follow(columns...); }, value, gap, jump, raw, s, h, e, ages,
                  away, calm);
         s.store(cells.deviation);
         h.store(cells.usual);
@@ -471,9 +484,7 @@ class ColumnScale {
         for (std::size_t i = 0; i < Wide<T>::parts; ++i) {
             const Pack<double> moved = mean.p[i] + shift.p[i];
             moved.store(cells.mean + i * lanes_of<double>);
-            difference.p[i] = given.p[i] - moved;
         }
-        select(raw == raw, narrow(difference), last).store(cells.last);
         return !(smallest_lane(calm) > T(0));
 #endif
     }
@@ -481,7 +492,7 @@ class ColumnScale {
     // The figures of a column after a value, and what its mean changes by. A column may have to start again if `calm`
     // is not positive. Missing values change nothing.
     template <class P>
-    static POCKETKERNEL_INLINE void follow(const P& value, const P& gap, const P& raw, const P& last, P& deviation,
+    static POCKETKERNEL_INLINE void follow(const P& value, const P& gap, const P& jump, const P& raw, P& deviation,
                                            P& usual, P& beyond, P& age, P& shift, P& calm) {
         const P zero(T(0)), one(T(1)), two(T(2)), s = deviation, h = usual, e = beyond;
         const auto known = raw == raw;
@@ -492,7 +503,6 @@ class ColumnScale {
         // From an eighth to a 256th: first the median is to be found, then kept.
         const P rows = smaller(n + one, P(T(window))), rate = one / rows;
         const P step = larger(smaller(rate * P(T(16)), P(T(0.125))), P(T(1.0 / 256)));
-        const P jump = absolute(gap - last);
         const P turned = select(h == zero, jump, h + select(h < jump, h * step, zero - h * step));
         const P now = select(value == zero, h, select(jump == zero, h, turned));
         const P most = larger(larger(now, h) * P(T(24)), s * P(T(4)));
@@ -502,9 +512,11 @@ class ColumnScale {
         const P old = select(n < P(T(least_rows)), zero, one);
         const P ratio = smaller(far / larger(s, P(std::numeric_limits<T>::min())), P(T(4)));
         const P evidence = larger((e + ratio * ratio - P(T(4))) * old, zero);
+        const P most_h = h * P(T(8)), least_h = h * P(T(0.5)), less = smaller(unlike, zero) - one;
+        const P near = select(n < P(T(first_rows)), select(most_h < s, s * P(T(0.5)), zero), zero);
         const P toward = select(unlike < zero, smaller(unlike + two, zero), larger(unlike - two, zero));
-        const P counted = select(h * P(T(8)) < jump, larger(unlike, zero) + one,
-                                 select(jump < h * P(T(0.5)), smaller(unlike, zero) - one, toward));
+        const P other = select(far < near, less, select(zero < near, zero, toward));
+        const P counted = select(most_h < jump, larger(unlike, zero) + one, select(jump < least_h, less, other));
         const P count = select(value == zero, unlike, select(jump == zero, unlike, counted)) * old;
 
         // s^2 <- (1 - rate) (s^2 + rate away^2), in units of the larger one lest squares overflow.
@@ -530,9 +542,9 @@ class ColumnScale {
         part(age()[k], n, unlike);
         if (x != x) return;
         if (n > T(1) && beyond()[k] < T(most_beyond) && absolute(unlike) < T(most_unlike)) return;
-        note_start(k, n > T(1));
-        mean_[k] = x;
-        deviation()[k] = usual()[k] = beyond()[k] = last()[k] = T(0);
+        note_start(k, n >= T(first_rows));
+        mean_[k] = last()[k] = x + 0.0;
+        deviation()[k] = usual()[k] = beyond()[k] = T(0);
         age()[k] = T(1);
     }
 

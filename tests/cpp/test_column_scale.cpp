@@ -11,9 +11,9 @@ namespace {
 template <class T, std::size_t d>
 struct Scaled {
     static constexpr std::size_t width = padded<T>(d);
-    // Means in double precision, then deviation, usual jump, evidence, age and last gap; if rows may be sparse, what z
-    // is made with.
-    alignas(pack_bytes) unsigned char block[width * (20 + 7 * sizeof(T)) + 2 * pack_bytes];
+    // Means and last values in double precision, then deviation, usual jump, evidence and age; if rows may be sparse,
+    // what z is made with.
+    alignas(pack_bytes) unsigned char block[width * (28 + 6 * sizeof(T)) + 2 * pack_bytes];
     alignas(pack_bytes) unsigned char room[width * 3 * sizeof(T) + 256];
     typename ColumnScale<T>::Pace pace{};
     Arena arena{block}, scratch{room};
@@ -29,7 +29,7 @@ struct Scaled {
     }
 
     double* means() { return reinterpret_cast<double*>(block); }
-    T* figure(std::size_t n) { return reinterpret_cast<T*>(block + width * sizeof(double)) + n * width; }
+    T* figure(std::size_t n) { return reinterpret_cast<T*>(block + 2 * width * sizeof(double)) + n * width; }
 
     // Learns from x, as a learner does. Its z is that of before.
     template <class U>
@@ -50,15 +50,15 @@ struct Scaled {
 };
 
 // A column by the header's formulas, in plain numbers. Only h and what is compared with it are rounded as there:
-// a jump is on either side of h, which a last digit may decide, and far from the mean small ones vanish.
+// a jump is on either side of h, which a last digit may decide.
 template <class T>
 struct Column {
     static double rounded(double value) { return static_cast<double>(static_cast<T>(value)); }
     double mean = 0.0, deviation = 0.0, usual = 0.0, n = 0.0, beyond = 0.0, unlike = 0.0, last = 0.0;
     int limited = 0, restarts = 0;
     void add(double x) {
-        const double size = std::fabs(x - mean), jump = rounded(std::fabs(rounded(x - mean) - last)), before = usual;
-        const bool tested = n >= 32.0;
+        const double size = std::fabs(x - mean), jump = rounded(std::fabs(x - last)), before = usual;
+        const bool tested = n >= 32.0, spoilt = n < 256.0 && deviation > 8.0 * usual;
         n = n < 65535.0 ? n + 1.0 : n;
         const double step = larger(smaller(rounded(1.0 / n) * 16.0, 0.125), 1.0 / 256.0);
         const double turn = (jump > usual ? 1.0 : -1.0) * rounded(usual * step);
@@ -73,18 +73,20 @@ struct Column {
                 ;
             else if (jump > 8.0 * before)
                 unlike = larger(unlike, 0.0) + 1.0;
-            else if (jump < before / 2.0)
+            else if (jump < before / 2.0 || (spoilt && size < deviation / 2.0))
                 unlike = smaller(unlike, 0.0) - 1.0;
+            else if (spoilt)
+                unlike = 0.0;
             else
                 unlike = unlike > 0.0 ? larger(unlike - 2.0, 0.0) : smaller(unlike + 2.0, 0.0);
         }
         mean += rounded(rounded(away) * rounded(1.0 / n));
-        last = rounded(x - mean);
+        last = x;
         deviation = std::sqrt((1.0 - 1.0 / n) * (deviation * deviation + away * away / n));
         const bool changed = beyond >= 1024.0 || std::fabs(unlike) >= 48.0;
         if (n > 1.0 && !changed) return;
         restarts += changed;
-        *this = Column{x, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, limited, restarts};
+        *this = Column{x, 0.0, 0.0, 1.0, 0.0, 0.0, x, limited, restarts};
     }
     double z(double x) const { return deviation > 0.0 ? 2.0 * std::asinh((x - mean) / (2.0 * deviation)) : 0.0; }
 };
@@ -188,6 +190,32 @@ void follows_a_change() {
         scaled.learn(&x);
         if (t > 0) CHECK_EQUAL(std::floor(scaled.figure(3)[0] + 0.5f), static_cast<float>(t + 1));  // its age
     }
+}
+
+// Whatever the first rows are, or however far the unit falls, a thousand rows later the scale is that of the others.
+template <class T>
+void recovers_from_first_rows(bool may_be_sparse) {
+    struct Case {
+        int rows;       // that are bad
+        bool constant;  // one value, else values about 0
+        double level;   // of the others, whose deviation is 1
+    };
+    for (const Case& c : {Case{1, true, 0.0}, Case{1, true, 1e9}, Case{7, true, -5.0}, Case{7, false, 0.0},
+                          Case{20, false, 3.0}, Case{700, false, 0.0}, Case{700, true, -3e5}})
+        for (double bad : {1e3, 1e4, 1e6, 1e10, 1e12, 1e14, 1e15, 1e20, 1e25, 1e30}) {
+            Scaled<T, 1> scaled(may_be_sparse);
+            Rng rng(13);
+            double mean = 0.0, square = 0.0;
+            for (int t = -c.rows; t < 2000; ++t) {
+                const double u = 2.0 * std::sqrt(3.0) * (rng.uniform() - 0.5);
+                const double x = t >= 0 ? c.level + u : c.constant ? bad : bad * u;
+                const auto z = static_cast<double>(scaled.learn(&x)[0]);
+                if (t >= 1000) mean += z / 1000.0, square += z * z / 1000.0;
+            }
+            CHECK_NEAR(mean, 0.0, 0.2);
+            CHECK_NEAR(square, 0.9, 0.15);
+            CHECK(scaled.scale.valid(scaled.rounds));
+        }
 }
 
 // The largest values that a learner lets in, the smallest there are, and columns of one value.
@@ -311,6 +339,13 @@ TEST(column_scale_follows_a_change) { follows_a_change(); }
 
 TEST(column_scale_stays_with_a_column) { stays_with_a_column(); }
 
+TEST(column_scale_recovers_from_first_rows) {
+    for (bool may_be_sparse : {false, true}) {
+        recovers_from_first_rows<float>(may_be_sparse);
+        recovers_from_first_rows<double>(may_be_sparse);
+    }
+}
+
 TEST(column_scale_bears_extremes) {
     bears_extremes<float>();
     bears_extremes<double>();
@@ -374,11 +409,11 @@ TEST(column_scale_impossible_states) {
         CHECK(!taught([=](auto& s) { s.pace.square = bad; }));
         CHECK(!taught([=](auto& s) { s.pace.running_square = bad; }));
     }
-    // The arrays are mean, deviation, usual jump, evidence, age, last gap, centre, spread and the z of 0, a pack each.
+    // The arrays are mean, last value, deviation, usual jump, evidence, age, centre, spread and z of 0, a pack each.
     for (std::size_t array = 0; array < 9; ++array)
         for (double bad : {-infinity, infinity, std::nan(""), -1.0, 1e71})
             CHECK(taught([=](auto& s) { reinterpret_cast<double*>(s.block)[8 * array + 2] = bad; }) ==
-                  (bad == -1.0 && (array == 0 || array == 5 || array == 6 || array == 8)));
+                  (bad == -1.0 && (array == 0 || array == 1 || array == 6 || array == 8)));
     CHECK(!taught([](auto& s) { s.figure(3)[2] = 70000.0; }));               // rows
     CHECK(!taught([](auto& s) { s.figure(3)[2] = 100.0 + 49.0 / 256.0; }));  // evidence
 }

@@ -510,7 +510,7 @@ Config wide(const Which& which, std::size_t count, std::size_t budget) {
 struct PocketCourse {
     double square, running_square;
     std::uint64_t next_refresh;
-    double log_weight, reversal, surprise;
+    double log_weight, age_of_weights, reversal, surprise;
     std::uint64_t next_review, turned;
     EventLog events;
     double squares;  // of the first expert

@@ -134,6 +134,24 @@ class Hedge:
         self.p = weights / weights.sum()
 
 
+class RelativeWeights:
+    """How many times a row counts: its weight over the geometric mean of the last ones', which starts again if 32 rows
+    one after the other are all 1000 times lighter, or all heavier."""
+
+    def __init__(self):
+        self.mean, self.rows, self.unlike, self.restarts = 0.0, 0, 0, 0
+
+    def times(self, weight, rounds):
+        log = math.log(weight)
+        side = 0 if abs(log - self.mean) < math.log(1000) else int(math.copysign(1, log - self.mean))
+        self.unlike = side + (self.unlike if side * self.unlike > 0 else 0)
+        if abs(self.unlike) == 32:
+            self.rows, self.unlike, self.restarts = 0, 0, self.restarts + 1
+        self.rows = min(self.rows + 1, 4096)
+        self.mean += (log - self.mean) / self.rows
+        return min(math.exp(min(log - self.mean, 5)), 16, rounds)
+
+
 def linearised_costs(g, f):
     return g * (f - f.min()) if g > 0 else g * (f - f.max())
 

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from oracle.parts import Rng, dot
+from oracle.parts import RelativeWeights, Rng, dot
 
-KEEP, RIDGE, WINDOW = 1 - 1 / 5000, 5.0, 65535
+KEEP, RIDGE, WINDOW, FIRST_ROWS = 1 - 1 / 5000, 5.0, 65535, 256
 
 
 class Fern:
@@ -98,7 +98,7 @@ class PocketClassifier:
         self.w, self.A = np.full(K, 1 / K), RIDGE * np.eye(K)
         # change
         self.turned, self.reversal, self.surprise, self.wrong_labels = False, 0.0, 0.0, 0.0
-        self.log_weight = 0.0
+        self.weights = RelativeWeights()
         self.turns = self.hurries = self.moves = self.clipped = self.limited = self.restarts = 0
         self.weighings = self.doubts = 0
         self.cumulative_loss = 0.0
@@ -235,8 +235,7 @@ class PocketClassifier:
         target = 1 - y if self.turned else y
         loss, slope = self.lesson(F, target)
         self.cumulative_loss += w * loss
-        self.log_weight += (math.log(w) - self.log_weight) / min(self.rounds, 4096)
-        c = min(math.exp(math.log(w) - self.log_weight), 16, self.rounds)  # how many times the row counts
+        c = self.weights.times(w, self.rounds)
         weighed = self.factors * z
         weigh = len(self.widths) > 1 and self.rounds * 0x9E3779B97F4A7C15 % 2**64 < 2**62
         if self.block:
@@ -510,22 +509,22 @@ class PocketClassifier:
                 zeros -= 1
                 limit = max(24 * self.usual[k], 4 * s) or abs(m)
                 away, ratio = np.clip(-m, -limit, limit), min(abs(m) / max(s, 1e-300), 4)
-                e = max(e + ratio**2 - 4, 0) if n >= 32 else 0.0
+                e, known = max(e + ratio**2 - 4, 0) if n >= 32 else 0.0, n >= FIRST_ROWS
                 n = min(n + 1, WINDOW)
                 s, m = math.sqrt((1 - 1 / n) * (s**2 + away**2 / n)), m + away / n
                 if e >= 1024:
                     m, s, e, n, self.unlike[k], self.usual[k] = 0.0, 0.0, 0.0, 1, 0, 0.0
                     self.restarts += 1
-                    self.started[k] = True
+                    self.started[k] = known
             if zeros > 0:
                 within = min(zeros, WINDOW - n)
                 f = n / max(n + within, 1) * math.exp(-(zeros - within) / (WINDOW - 0.5))
                 e = max(e - zeros * (4 - m**2 / s**2), 0) if e > 0 else 0.0
                 s, m, n = math.sqrt(f * (s**2 + (1 - f) * m**2)), f * m, n + within
-            self.mean[k], self.deviation[k], self.beyond[k], self.n[k], self.last[k] = m, s, e, n, -m
+            self.mean[k], self.deviation[k], self.beyond[k], self.n[k], self.last[k] = m, s, e, n, 0.0
 
     def observe_columns(self, x, missing):
-        size, jump, old = np.abs(x - self.mean), np.abs(x - self.mean - self.last), self.n >= 32
+        size, jump, old, first = np.abs(x - self.mean), np.abs(x - self.last), self.n >= 32, self.n < FIRST_ROWS
         self.n = np.minimum(self.n + 1, WINDOW)
         step = np.clip(16 / self.n, 1 / 256, 1 / 8)
         moved = np.where(self.usual == 0, jump, self.usual * np.where(jump > self.usual, 1 + step, 1 - step))
@@ -540,22 +539,23 @@ class PocketClassifier:
         )
         ratio = np.minimum(ratio, 4)
         self.beyond = np.where(old, np.maximum(self.beyond + ratio**2 - 4, 0), 0)
-        large, small = jump > 8 * self.usual, jump < self.usual / 2
-        calmer = np.sign(self.unlike) * np.maximum(np.abs(self.unlike) - 2, 0)
+        spoilt = first & (self.deviation > 8 * self.usual)  # it may be that of a few first rows
+        large, small = jump > 8 * self.usual, (jump < self.usual / 2) | (spoilt & (size < self.deviation / 2))
+        calmer = np.where(spoilt, 0, np.sign(self.unlike) * np.maximum(np.abs(self.unlike) - 2, 0))
         counted = np.where(
             large, np.maximum(self.unlike, 0) + 1, np.where(small, np.minimum(self.unlike, 0) - 1, calmer)
         )
         self.unlike = np.where(old, np.where((x == 0) | (jump == 0), self.unlike, counted), 0)
         # moments
         self.usual, self.mean = usual, self.mean + away / self.n
-        self.last = x - self.mean
+        self.last = np.array(x)
         self.deviation = np.sqrt((1 - 1 / self.n) * (self.deviation**2 + away**2 / self.n))
         anew = ~missing & ((self.n == 1) | (self.beyond >= 1024) | (np.abs(self.unlike) >= 48))
         self.restarts += int(np.sum(anew & (self.n > 1)))
-        self.started |= {k: self.n[k] > 1 for k in np.flatnonzero(anew)}
+        self.started |= {k: self.n[k] >= FIRST_ROWS for k in np.flatnonzero(anew)}
         self.mean, self.n = np.where(anew, x, self.mean), np.where(anew, 1, self.n)
-        self.deviation, self.usual, self.beyond, self.unlike, self.last = np.where(
-            anew, 0, [self.deviation, self.usual, self.beyond, self.unlike, self.last]
+        self.deviation, self.usual, self.beyond, self.unlike = np.where(
+            anew, 0, [self.deviation, self.usual, self.beyond, self.unlike]
         )
 
     def observe_square(self, z):

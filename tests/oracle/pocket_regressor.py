@@ -202,8 +202,7 @@ class PocketRegressor(PocketClassifier):
                 return answer
         self.rounds += 1
         self.cumulative_loss += c * sum(self.loss_of(error) for error in y - answer)
-        self.log_weight += (math.log(c) - self.log_weight) / min(self.rounds, 4096)
-        c = min(math.exp(math.log(c) - self.log_weight), 16, self.rounds)
+        c = self.weights.times(c, self.rounds)
         if self.targets is None:
             self.targets = [Target(value) for value in y]
         else:

@@ -59,16 +59,34 @@ enum class Task { classification, regression };
 
 // Weights of rows, of which one unit is like another: how many times a row counts is its weight over the geometric mean
 // of the last ones', at most 16 and at most as all rows so far. No single row, however heavy, moves the mean or what
-// has been learned for long.
+// has been learned for long. 32 rows one after the other that are all 1000 times lighter, or all heavier, than the mean
+// have another unit: the mean starts again, as such rows would count for nothing while it follows them.
 struct RelativeWeights {
     double mean_log;
+    std::uint64_t age;  // rows in the mean; in the upper half, rows that were far heavier (or, negative, lighter)
 
     double times(double weight, std::uint64_t rounds) {
-        const double log = weight == 1.0 ? 0.0 : logarithm(weight);
-        approach(mean_log, log, smaller(static_cast<double>(rounds), 4096.0));
+        const double log = weight == 1.0 ? 0.0 : logarithm(weight), apart = log - mean_log;
+        auto rows = static_cast<std::int32_t>(age & 0xffff), unlike = static_cast<std::int32_t>(age >> 32);
+        if (apart > most_apart)
+            unlike = unlike > 0 ? unlike + 1 : 1;
+        else
+            unlike = !(apart < -most_apart) ? 0 : unlike < 0 ? unlike - 1 : -1;
+        if (unlike == most_unlike || unlike == -most_unlike) rows = unlike = 0;
+        if (rows < memory) ++rows;
+        age = std::uint64_t(static_cast<std::uint32_t>(unlike)) << 32 | static_cast<std::uint32_t>(rows);
+        approach(mean_log, log, static_cast<double>(rows));
         return smaller(exponential(smaller(log - mean_log, 5.0)), smaller(16.0, static_cast<double>(rounds)));
     }
-    bool valid() const { return mean_log >= -800.0 && mean_log <= 30.0; }
+    bool valid() const {
+        const auto unlike = static_cast<std::int32_t>(age >> 32);
+        return mean_log >= -800.0 && mean_log <= 30.0 && (age & 0xffffffff) <= std::uint64_t(memory) &&
+               unlike < most_unlike && unlike > -most_unlike;
+    }
+
+  private:
+    static constexpr std::int32_t memory = 4096, most_unlike = 32;
+    static constexpr double most_apart = 6.907755278982137;  // ln 1000
 };
 
 // What scoring needs besides the learner itself. Each thread that scores has its own.

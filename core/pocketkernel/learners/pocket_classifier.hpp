@@ -63,7 +63,7 @@ class PocketClassifier : public Learner<T> {
   public:
     using Element = T;
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision = 9;  // 8 had steps of one length, and one linear expert
+    static constexpr std::uint32_t revision = 10;  // 9 kept differences to means, and one unit of weights
     static constexpr bool multiclass = true;
 
     [[nodiscard]] static Status check(const Config& c) {
@@ -84,18 +84,20 @@ class PocketClassifier : public Learner<T> {
           widths_(static_cast<std::uint32_t>(widths_of(c))),
           slow_(has_slow(c)) {
         const bool may_be_sparse = c.features >= sparse_from;
-        course_ = arena.take<Course>(1);
-        experts_ = arena.take<Expert>(K_);
-        origin_ = may_be_sparse ? arena.take<Origin>(1) : nullptr;
-        double* numbers = arena.take<double>(place_of_sums() + sums() +
+        // One piece, as each begins with a pack of its own, and of a small model all of them hardly fill one.
+        constexpr std::size_t course = sizeof(Course) / sizeof(double), expert = sizeof(Expert) / sizeof(double);
+        double* numbers = arena.take<double>(course + K_ * expert + place_of_sums() + sums() +
                                              (R_ > 1           ? widths_ * R_
                                               : one_function() ? 1 + widths_
                                                                : 0));
-        bias_ = numbers;
         if (numbers) {  // else the arena only counts
-            mixture_ = NewtonMixture(K_, numbers + lines());
-            lags_ = LabelLags(R_, numbers + lines() + NewtonMixture::doubles(K_));
+            course_ = reinterpret_cast<Course*>(numbers);
+            experts_ = reinterpret_cast<Expert*>(numbers + course);
+            bias_ = numbers + course + K_ * expert;
+            mixture_ = NewtonMixture(K_, bias_ + lines());
+            lags_ = LabelLags(R_, bias_ + lines() + NewtonMixture::doubles(K_));
         }
+        origin_ = may_be_sparse ? arena.take<Origin>(1) : nullptr;
         scale_ = ColumnScale<T>(arena, c.features, may_be_sparse, course_ ? &course_->pace : nullptr);
         if (widths_ > 0) relevance_ = ColumnRelevance<T>(arena, c.features, {1.0, 0.9999, 0.0001});
         linear_ = Coefficients<T>(arena, lines() + 1, c.features);
@@ -342,7 +344,7 @@ class PocketClassifier : public Learner<T> {
         std::uint64_t turned;  // 1 if the two classes have changed places
         EventLog events;
     };
-    static_assert(part_of_state<Expert, 32> && part_of_state<Course, 128>);
+    static_assert(part_of_state<Expert, 32> && part_of_state<Course, 136>);
 
     // Where rows may be sparse.
     struct Origin {

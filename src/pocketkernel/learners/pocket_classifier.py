@@ -143,8 +143,8 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
 
         "classes exchanged": the two classes have changed places. "confidence lost": the mixture was wrong too often for
         its confidence, so steps are long again. "column changed": a column has other units or another level, or has
-        come to life (changes within 1,000 rows of each other are one event). Rows are counted from 1; rows of weight 0
-        do not count.
+        come to life, after 256 rows or more (changes within 1,000 rows of each other are one event). Rows are counted
+        from 1; rows of weight 0 do not count.
         """
         return [(row, EVENTS[kind]) for row, kind in self._fitted().events()[1]]
 
