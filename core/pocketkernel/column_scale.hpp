@@ -208,7 +208,8 @@ class ColumnScale {
         alignas(pack_bytes) double x[lanes_of<T>];
     };
 
-    // Goes through the row tile by tile: copies the caller's numbers, makes their z, and hands them to f.
+    // Goes through the row tile by tile: copies the caller's numbers (-0.0 as 0, which is not listed in sparse rows),
+    // makes their z, and hands them to f.
     template <class U, class F>
     Query<T> for_each_tile(const Row<U>& row, QueryScratch<T>& scratch, F&& f) const {
         Query<T> q;
@@ -218,13 +219,13 @@ class ColumnScale {
             const std::size_t count = columns_ - begin < lanes_of<T> ? columns_ - begin : lanes_of<T>;
             alignas(pack_bytes) double x[lanes_of<T>] = {};
             if (!parts::sparse_rows || !row.columns)
-                for (std::size_t l = 0; l < count; ++l) x[l] = static_cast<double>(row.values[begin + l]);
+                for (std::size_t l = 0; l < count; ++l) x[l] = static_cast<double>(row.values[begin + l] + U(0));
             else
                 for (; next < row.nonzeros; ++next) {
                     // Whatever the column is by now, it is stored within this tile or not at all.
                     const std::size_t l = static_cast<std::size_t>(row.columns[next]) - begin;
                     if (l >= count) break;
-                    x[l] = static_cast<double>(row.values[next]);
+                    x[l] = static_cast<double>(row.values[next] + U(0));
                 }
             scaled(x, mean_ + begin, deviation() + begin).store(z + begin);
             f(begin, x);
@@ -452,7 +453,7 @@ class ColumnScale {
                    static_cast<T>(absolute(given - cells.last[l])), static_cast<T>(x[l]), cells.deviation[l],
                    cells.usual[l], cells.beyond[l], cells.age[l], shift, calm);
             cells.mean[l] += static_cast<double>(shift);
-            if (x[l] == x[l]) cells.last[l] = x[l] + 0.0;  // -0.0 is 0, as in a sparse row
+            if (x[l] == x[l]) cells.last[l] = x[l];
             all_calm = all_calm && calm > T(0);
         }
         return !all_calm;
@@ -468,7 +469,7 @@ class ColumnScale {
             given.p[i] = select(known, given.p[i], mean.p[i]);  // to compute with, not to keep
             difference.p[i] = given.p[i] - mean.p[i];
             change.p[i] = absolute(given.p[i] - before);
-            select(known, given.p[i] + Pack<double>(0.0), before).store(of_row);  // -0.0 is 0, as in a sparse row
+            select(known, given.p[i], before).store(of_row);
         }
         const P gap = narrow(difference), jump = narrow(change);
         const P value = narrow(given);  // a value that rounds to 0 counts as 0
@@ -543,7 +544,7 @@ class ColumnScale {
         if (x != x) return;
         if (n > T(1) && beyond()[k] < T(most_beyond) && absolute(unlike) < T(most_unlike)) return;
         note_start(k, n >= T(first_rows));
-        mean_[k] = last()[k] = x + 0.0;
+        mean_[k] = last()[k] = x;
         deviation()[k] = usual()[k] = beyond()[k] = T(0);
         age()[k] = T(1);
     }

@@ -161,21 +161,25 @@ class FeaturePool {
     // there are enough tiles every owner keeps one as a scout. count(i) is where the tiles of owner i are counted;
     // `shares` has room for a number of every owner, and one.
     template <class Loss, class Count>
-    void review(std::size_t owners, double tolerance, double least_loss, Loss&& loss, Count&& count, double* shares) {
+    void review(std::size_t owners, T tolerance, T least_loss, Loss&& loss, Count&& count, double* shares) {
         const std::size_t least = tiles() >= 4 * owners ? 1 : 0;
-        const auto loss_of = [&](std::size_t i) { return (2.0 * loss(i) + loss(i + 1)) / 3.0; };
-        double best = loss_of(1), total = 0.0;
+        const auto loss_of = [&](std::size_t i) {
+            return (T(2) * static_cast<T>(loss(i)) + static_cast<T>(loss(i + 1))) / T(3);
+        };
+        T best = loss_of(1), total = T(0);
         for (std::size_t i = 2; i <= owners; ++i) best = smaller(loss_of(i), best);
         best = larger(best, least_loss);
-        for (std::size_t i = 1; i <= owners; ++i)
-            total += shares[i] = exponential((1.0 - loss_of(i) / best) / tolerance);
+        for (std::size_t i = 1; i <= owners; ++i) {
+            shares[i] = exponential(static_cast<double>((T(1) - loss_of(i) / best) / tolerance));
+            total += static_cast<T>(shares[i]);
+        }
         TilesOf search(0);  // no owner both gives and takes
         for (std::size_t move = 0; move <= tiles() / 8; ++move) {
             std::size_t from = 0, to = 0;
-            double surplus = 1.0, deficit = 0.5;
+            T surplus = T(1), deficit = T(0.5);
             for (std::size_t i = 1; i <= owners; ++i) {
-                const double fair = shares[i] / total * static_cast<double>(tiles());
-                const double over = static_cast<double>(count(i)) - larger(fair, static_cast<double>(least));
+                const T fair = static_cast<T>(shares[i]) / total * static_cast<T>(tiles());
+                const T over = static_cast<T>(static_cast<std::size_t>(count(i))) - larger(fair, static_cast<T>(least));
                 if (over >= surplus && count(i) > least) surplus = over, from = i;
                 if (-over >= deficit) deficit = -over, to = i;
             }

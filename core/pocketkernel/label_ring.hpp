@@ -133,11 +133,11 @@ class LabelRing {
 
     // Takes the factors of the columns. Of very many columns the largest weight is less, for sums within 32 bits.
     void weigh(const T* factors) {
-        double greatest = 0.0;
-        for (std::size_t k = 0; k < columns_; ++k) greatest = larger(static_cast<double>(factors[k]), greatest);
-        const double unit = smaller(127.0, std::floor(1.6e7 / static_cast<double>(columns_))) / greatest;
+        T greatest = T(0);
+        for (std::size_t k = 0; k < columns_; ++k) greatest = larger(factors[k], greatest);
+        const T unit = smaller(T(127), std::floor(T(1.6e7) / static_cast<T>(columns_))) / greatest;
         for (std::size_t k = 0; k < columns_; ++k)
-            column_weights_[k] = static_cast<std::uint8_t>(std::floor(unit * static_cast<double>(factors[k]) + 0.5));
+            column_weights_[k] = static_cast<std::uint8_t>(std::floor(unit * factors[k] + T(0.5)));
     }
 
     double norm2() const {

@@ -625,7 +625,7 @@ class PocketClassifier : public Learner<T> {
     }
 
     // A score moves by as much times the slope.
-    double step_of_additive() const { return -2.0 * std::sqrt(static_cast<double>(config_.features)); }
+    double step_of_additive() const { return static_cast<double>(T(-2) * std::sqrt(static_cast<T>(config_.features))); }
 
     // A step of the linear functions of an expert: slopes, how much the row adds to the sums of squares for it, and how
     // much of that is kept. Both experts share those sums, which the first one keeps.
@@ -861,7 +861,7 @@ class PocketClassifier : public Learner<T> {
         if (has_block()) share(rounds);
         if (owners() > 1)
             pool_.review(
-                owners(), 0.05 + 1.0 / std::sqrt(static_cast<double>(rounds)), 1e-3,
+                owners(), T(0.05) + T(1) / std::sqrt(static_cast<T>(rounds)), T(1e-3),
                 [&](std::size_t i) { return experts_[i].loss; },
                 [&](std::size_t i) -> std::uint64_t& { return experts_[i].tiles; }, u());
         measure_steps();

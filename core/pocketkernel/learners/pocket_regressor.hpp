@@ -511,7 +511,7 @@ class PocketRegressor : public Learner<T> {
             return total / static_cast<double>(m_);
         };
         pool_.review(
-            owners(), 0.05 + 1.0 / std::sqrt(static_cast<double>(rounds)), 1e-6, loss,
+            owners(), T(0.05) + T(1) / std::sqrt(static_cast<T>(rounds)), T(1e-6), loss,
             [&](std::size_t i) -> std::uint64_t& { return widths_[i].tiles; }, vector());
     }
 
