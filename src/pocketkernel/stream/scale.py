@@ -166,7 +166,8 @@ class OnlineStandard(Scaler):
 
     def set_state(self, state: State) -> Self:
         """Go on from what `get_state` gave; ModelFileError for what it cannot have given."""
-        if "seen" not in state and "first" in state and "count" in state:  # a file from before values could be missing
+        whole = "first" in state and "count" in state and state["count"].shape == ()
+        if whole and "seen" not in state:  # a file from before values could be missing
             state = {**state, "seen": np.full(state["first"].shape, state["count"], np.float64)}
         super().set_state(state)
         self.clip = float(state["clip"])
