@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 RUN = Path(__file__).with_name("run.py")
-DEBIAN = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main"
+DEBIAN = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {} trixie main"
 EMULATOR = "qemu-aarch64"
 TOOLS = (EMULATOR, "apt-get", "dpkg-deb")
 VERSION = "3.13"  # of trixie
@@ -41,7 +41,10 @@ def on_arm64(wheel: Path, folder: Path) -> str:
     for part in (root, apt / "lists" / "partial", apt / "archives" / "partial"):
         part.mkdir(parents=True)
     (apt / "status").touch()
-    (apt / "sources.list").write_text(f"{DEBIAN}\n")
+    # From where this machine gets its packages.
+    uris = run("apt-get", "indextargets", "--format", "$(REPO_URI)").split()
+    mirror = next(uri for uri in uris if "security" not in uri)
+    (apt / "sources.list").write_text(f"{DEBIAN.format(mirror)}\n")
     settings = (
         *(f"Dir::State={apt}", f"Dir::State::status={apt / 'status'}", f"Dir::Cache={apt}", "Dir::Etc::sourceparts=-"),
         *(f"Dir::Etc::sourcelist={apt / 'sources.list'}", "APT::Architecture=arm64", "APT::Architectures=arm64"),
