@@ -577,3 +577,12 @@ def test_wide_rows_are_bounded(tmp_path):
         open_stream(tmp_path / "a.csv", categorical=names, max_categories=65_536)
     stream = open_stream(tmp_path / "a.csv", categorical=names, max_categories=60_000, block=10**6)
     assert stream.block == (1 << 25) // 960_000, "a block takes at most 256 MiB"
+
+
+def test_json_numbers_in_quotes():
+    lines = b'{"a":"6","b":0.7,"y":1}\n{"a":7,"b":"-1.5","y":0}\n{"a":"","b":"NA","y":1}\n{"a":"six","b":1,"y":0}\n'
+    stream = open_stream(io.BytesIO(lines), format="jsonl", label="y", missing="keep", on_error="skip")
+    whole = gather(stream.blocks())
+    np.testing.assert_array_equal(whole.X, [[6, 0.7], [7, -1.5], [np.nan, np.nan]])
+    assert [str(report) for report in stream.skipped.reports] and stream.skipped.count == 1
+    assert stream.skipped.reports[0].line == 4

@@ -291,7 +291,7 @@ class Learner {
     Known<parts::kernels> K_;
     Common* common_ = nullptr;
     Workspace<T> work_;
-    std::conditional_t<parts::passes, bool, std::false_type> repeats_{};  // see `repeat`
+    std::conditional_t<parts::passes, bool, FixedSize<0>> repeats_{};  // see `repeat`
 
   private:
     template <class L>

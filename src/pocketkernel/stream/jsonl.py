@@ -19,7 +19,7 @@ from pocketkernel.stream.files import LONGEST_LINE, Opened, Text
 from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import Sample
 from pocketkernel.stream.table import INFERRED, SAMPLE, Floats, Schema, Table, side_by_side
-from pocketkernel.stream.values import Texts
+from pocketkernel.stream.values import POINT, Texts, to_numbers
 
 ROWS = 4096
 VALUES = 1 << 22  # most that are looked at, but for a few rows
@@ -124,6 +124,7 @@ class JsonLines:
             every = [name for name, _ in wanted]
             values = _columns([row for _, row in rows], every)
             if not all(TYPES[kind].issuperset(map(type, values[name])) for name, kind in wanted):
+                rows = _unquoted(rows, {name: values[name] for name, kind in wanted if kind == "n"})
                 rows = _sound(rows, faults, lambda line, row: self._wrong_type(line, row, wanted, label))
                 values = _columns([row for _, row in rows], every)
             names = [name for name, kind in wanted if kind == "n"]
@@ -233,6 +234,20 @@ class JsonLines:
         self, expected: str, found: str, line: int, *, column: int | None = None, field: str = ""
     ) -> StreamError:
         return StreamError(expected, found, file=self.name, line=line, column=column, field=field)
+
+
+def _unquoted(
+    rows: list[tuple[int, dict[str, Any]]], columns: dict[str, Sequence[Any]]
+) -> list[tuple[int, dict[str, Any]]]:
+    """The same with numbers in place of text that stands for them; other text in columns of numbers is left."""
+    changed: dict[int, dict[str, Any]] = {}
+    for name, values in columns.items():
+        quoted = [row for row, value in enumerate(values) if type(value) is str]
+        numbers, wrong = to_numbers([values[row] for row in quoted], POINT)
+        for place in np.setdiff1d(np.arange(len(quoted)), wrong).tolist():
+            number = float(numbers[place])
+            changed.setdefault(quoted[place], {})[name] = number if isfinite(number) else None
+    return [(line, row | changed.get(place, {})) for place, (line, row) in enumerate(rows)]
 
 
 def _sound(
