@@ -217,8 +217,10 @@ class OnlineLearner(Parameters):
     def _scores(self, X: Any) -> Scores:
         """Scores as the core gives them."""
         if self._takes_as_it_is(X):
-            scores = self._room_for_scores(len(X))
-            if self._core.score_dense(X, scores, thread_count(self.n_jobs, len(X) * self._core.nbytes)) == 0:
+            rows, core = len(X), self._core
+            scores = self._room_for_scores(rows)
+            threads = 1 if rows == 1 and self.n_jobs is None else thread_count(self.n_jobs, rows * core.nbytes)
+            if core.score_dense(X, scores, threads) == 0:
                 return scores
         check_is_fitted(self)
         while True:

@@ -16,6 +16,8 @@ from pocketkernel.learners._recipe import Recipe
 from pocketkernel.learners._targets import as_targets
 
 LOSSES = ("squared", "absolute", "quantile")
+SIGNS = np.array([-1.0, 1.0])
+"""Of the lower and the upper margin."""
 
 
 @with_parameters
@@ -158,9 +160,11 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
         while True:
             core = self._fitted()
             with together(core):
-                answers, margins = self.predict(X), self.margins(coverage)
+                answers, margins = self._scores(X), self.margins(coverage)
             if self._core is core:  # else another thread has called `fit` meanwhile
-                return np.sort(answers[..., None] + margins, axis=-1)
+                bounds: Scores = answers[..., None] + margins
+                bounds.sort(axis=-1)
+                return bounds
 
     def margins(self, coverage: float = 0.9) -> Scores:
         """What to add to a prediction to get the bounds of its interval, of shape (2,), or (m, 2).
@@ -170,7 +174,7 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
         share = number("coverage", coverage)
         if not 0.01 <= share <= 0.999:
             raise ValueError(f"coverage={short(coverage)} is out of range: use a share from 0.01 to 0.999.")
-        margins = np.reshape(self._fitted().margins(share), (-1, 2)) * [-1.0, 1.0]
+        margins: Scores = np.array(self._fitted().margins(share)).reshape(-1, 2) * SIGNS
         return margins[0] if self.n_outputs_ == 1 else margins
 
     # ---- targets ----------------------------------------------------------------------------------------------------
