@@ -29,9 +29,10 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
     the most similar of the last rows; all of them are mixed by least squares. Columns that matter more count more in
     distances. The influence of outliers is limited, in rows and targets. It detects changes of the stream and then
     learns faster. Every prediction has an interval of any coverage, which holds over time, even while the stream
-    changes, if each row is learned before the next interval is asked for. Supports one or several targets. NaN in a row
-    is a missing value: it counts as the typical value of its column. Row weights are relative, as in PocketClassifier.
-    ``docs/pocket_regressor.md`` explains the design and its results.
+    changes, if each row is learned before the next interval is asked for; where targets come later, use
+    `LateIntervals`. Supports one or several targets. NaN in a row is a missing value: it counts as the typical value of
+    its column. Row weights are relative, as in PocketClassifier. ``docs/pocket_regressor.md`` explains the design and
+    its results.
 
     Parameters
     ----------
@@ -154,8 +155,8 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
         stretch of the stream, even while it changes, the share of targets inside differs from `coverage` by a term that
         shrinks like one over the number of rows. (This is exact for coverages 0.5, 0.6, 0.7, 0.8, 0.9, 0.95 and 0.99;
         others are interpolated.) For rows farther ahead, as in a block or if targets come late, nothing is said: where
-        an error resembles the ones just before it, intervals are too narrow. Their width depends on the size of recent
-        errors, not on x.
+        an error resembles the ones just before it, intervals are too narrow. `LateIntervals` measures by how much, and
+        widens them. Their width depends on the size of recent errors, not on x.
         """
         while True:
             core = self._fitted()
