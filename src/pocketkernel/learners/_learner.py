@@ -203,8 +203,10 @@ class OnlineLearner(Parameters):
 
     def _build(self, X: Array, classes: int, restart: bool) -> None:
         """Build the learner in the core for rows like X."""
+        flag("shuffle", self.shuffle)  # what only `fit` needs is checked by whoever comes first
+        rows = X.shape[0] * self._passes(X.shape[0])
         with _core.Arithmetic():  # whatever other libraries have set in this thread
-            self._recipe = self._choose(X.shape[1], classes, X.shape[0] * self._passes(X.shape[0]) if restart else None)
+            self._recipe = self._choose(X.shape[1], classes, rows if restart else None)
         self.budget_ = self._recipe.budget
         try:
             self._core = self._recipe.build()
