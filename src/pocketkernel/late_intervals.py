@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pocketkernel import _core
 from pocketkernel.learners import PocketRegressor
 
 Floats = npt.NDArray[np.float64]
@@ -67,8 +68,9 @@ class LateIntervals:
         Keep them until the targets come.
         """
         bounds = model.predict_interval(X, self.coverage)
-        middle = 0.5 * (bounds[..., :1] + bounds[..., 1:])
-        return np.asarray(middle + (bounds - middle) * self.factors)
+        with _core.Arithmetic():  # whatever other libraries have set in this thread
+            middle = 0.5 * (bounds[..., :1] + bounds[..., 1:])
+            return np.asarray(middle + (bounds - middle) * self.factors)
 
     def learn(self, given: Any, y: Any, late: int | None = None) -> None:
         """Learn from targets that are known at last.
@@ -95,6 +97,10 @@ class LateIntervals:
         if late is not None and (isinstance(late, bool) or not isinstance(late, int | np.integer) or late < 0):
             raise ValueError(f"late={short(late)} is not a number of rows.")
         missed = np.stack([y < given[..., 0], y > given[..., 1]], axis=-1).sum(axis=0)
-        step = 1.0 / (ROWS + max(len(y), int(late or 0)))
-        half = 0.5 * step * (missed - 0.5 * (1.0 - self.coverage) * len(y))
+        with _core.Arithmetic():
+            self._move(missed, max(len(y), int(late or 0)), len(y))
+
+    def _move(self, missed: Any, late: int, rows: int) -> None:
+        step = 1.0 / (ROWS + late)
+        half = 0.5 * step * (missed - 0.5 * (1.0 - self.coverage) * rows)
         self.factors = np.clip(self.factors * ((1.0 + half) / (1.0 - half)), 1e-6, 1e6)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from pocketkernel import _core
 from pocketkernel._alone import together
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._learner import Array, OnlineLearner, Scores
@@ -163,7 +164,8 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
             with together(core):
                 answers, margins = self._scores(X), self.margins(coverage)
             if self._core is core:  # else another thread has called `fit` meanwhile
-                bounds: Scores = answers[..., None] + margins
+                with _core.Arithmetic():  # whatever other libraries have set in this thread
+                    bounds: Scores = answers[..., None] + margins
                 bounds.sort(axis=-1)
                 return bounds
 
