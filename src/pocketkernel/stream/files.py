@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, cast
 
 from pocketkernel._optional import optional
 from pocketkernel.stream.errors import StreamError, shown
+from pocketkernel.stream.sniff import LINES, aligned_by
 
 Source = str | os.PathLike[str] | BinaryIO | Iterable[str | os.PathLike[str]]
 
@@ -335,17 +336,13 @@ def guess_format(opened: Opened) -> str:
         "jsonl": line.lstrip().startswith((b"{", b"[{")) or line.strip() == b"[",
         "libsvm": _LIBSVM_LINE.match(line) is not None,
         "tsv": b"\t" in line,
-        "csv": any(sign in line for sign in (b",", b";", b"|")) or _has_words(lines),
+        "csv": any(sign in line for sign in (b",", b";", b"|"))
+        or (len(lines) > 1 and aligned_by([line.decode("utf-8", "replace") for line in lines[:LINES]]) != ""),
     }
     for known, is_it in signs.items():
         if is_it:
             return known
     raise ValueError(f"the format of {opened.name} cannot be detected: set format=, one of {', '.join(SUFFIXES)}.")
-
-
-def _has_words(lines: list[bytes]) -> bool:
-    """Whether the first lines have the same number of words, and several."""
-    return len({len(line.split(b" ")) for line in lines[:10]}) == 1 and len(lines) > 1 and b" " in lines[0].strip()
 
 
 class Text:

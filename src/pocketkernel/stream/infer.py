@@ -269,12 +269,10 @@ def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
         every = list(levels)
         wrong = dates.to_columns(every, style, ["days"])[1]
         if wrong and ambiguous:
-            style, ambiguous = style.replace("%d/%m", "%m/%d"), False
+            style, ambiguous = dates.other_order(style), False
             wrong = dates.to_columns(every, style, ["days"])[1]
         if _wrong(guess, wrong, every) <= TYPOS * guess.present:
-            note = (
-                f"day/month, or month/day? --date {guess.name}={style.replace('%d/%m', '%m/%d')}" if ambiguous else ""
-            )
+            note = f"day/month, or month/day? --date {guess.name}={dates.other_order(style)}" if ambiguous else ""
             return replace(guess, role="date", style=style, note=note or _typos(guess, wrong, every))
     return None
 

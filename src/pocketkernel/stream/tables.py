@@ -49,7 +49,7 @@ class Tables:
         """Delimiter and header of a text table, as they were found."""
         if not self.infer or not isinstance(self.first, Delimited):
             return {}
-        return {"delimiter": self.first.delimiter, "header": self.first.header}
+        return {"delimiter": self.first.dialect.delimiter, "header": self.first.header}
 
     def first_labels(self, encoding: Encoding) -> list[Any]:
         """Labels of the first rows, more than were looked at for the types if rows are long; [] for a pipe."""
@@ -101,12 +101,14 @@ class Tables:
         if self.format in ("csv", "tsv"):
             if self.given is not None:
                 wanted = [feature.name for feature in self.given.features]
-            found = before if self.infer and isinstance(before, Delimited) else self
+            delimiter, header = self.delimiter, self.header
+            if self.infer and isinstance(before, Delimited):
+                delimiter, header = before.dialect.delimiter, before.header
             return Delimited(
                 opened,
                 skipped,
-                delimiter=found.delimiter,
-                header=found.header,
+                delimiter=delimiter,
+                header=header,
                 columns=self.columns,
                 sample=sample,
                 usual="\t" if self.format == "tsv" else ",",
