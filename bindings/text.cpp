@@ -352,8 +352,8 @@ Record read_record(const char* const begin, const Chunk& chunk, const Cut& cut, 
 }
 
 // Where the last complete record ends. If there is a newline after it, a quote is open there.
-std::size_t delimited_end(const nb::bytes& text, std::size_t start, const std::string& delimiter,
-                          const std::string& quote, std::size_t columns) {
+std::size_t delimited_end(const nb::bytes& text, std::size_t start, const std::string& delimiter, std::size_t columns,
+                          const std::string& quote) {
     const Chunk chunk(text, false);
     const Cut cut(delimiter, quote);
     std::vector<Field> fields;
@@ -379,8 +379,8 @@ bool stands_for_missing(const Field& field) {
 // is reported as the fault "fields". Numbers go to `numbers`, missing ones as NaN. The start and end of text go to
 // `spans`; the end is negative if the text has doubled quotes.
 Parsed parse_delimited(const nb::bytes& text, std::size_t start, bool final, const std::string& delimiter,
-                       const std::string& quote, const std::string& kinds, Out<double, 2> numbers,
-                       Out<std::int64_t, 3> spans, Out<std::int64_t, 1> lines) {
+                       const std::string& kinds, Out<double, 2> numbers, Out<std::int64_t, 3> spans,
+                       Out<std::int64_t, 1> lines, const std::string& quote) {
     const Chunk chunk(text, final);
     const std::size_t room = lines.size();
     const auto number_count = static_cast<std::size_t>(std::count(kinds.begin(), kinds.end(), 'n'));
@@ -455,10 +455,10 @@ void add_text(nb::module_& m) {
           "Reads complete lines of LIBSVM text into arrays, as many as fit.");
     m.def("libsvm_width", libsvm_width, "text"_a, "start"_a, "final"_a,
           "(largest column, position where the last complete line ends) of LIBSVM text.");
-    m.def("parse_delimited", parse_delimited, "text"_a, "start"_a, "final"_a, "delimiter"_a, "quote"_a, "kinds"_a,
-          "numbers"_a.noconvert(), "spans"_a.noconvert(), "lines"_a.noconvert(),
+    m.def("parse_delimited", parse_delimited, "text"_a, "start"_a, "final"_a, "delimiter"_a, "kinds"_a,
+          "numbers"_a.noconvert(), "spans"_a.noconvert(), "lines"_a.noconvert(), "quote"_a = "\"",
           "Reads complete records of delimited text into arrays, as many as fit.");
-    m.def("delimited_end", delimited_end, "text"_a, "start"_a, "delimiter"_a, "quote"_a, "columns"_a,
+    m.def("delimited_end", delimited_end, "text"_a, "start"_a, "delimiter"_a, "columns"_a, "quote"_a = "\"",
           "Position where the last complete record of delimited text ends.");
 }
 

@@ -34,7 +34,7 @@ def test_single_quotes():
     assert found.X[:, stream.feature_names.index("n")].tolist() == [k * 1.5 for k in range(30)]
     assert stream.skipped.count == 0
     again = inferred("'who','n','city'\n'O''Brien, a',3,'Rome'\n", label=None, encoding=stream.encoding.to_dict())
-    assert gather(again.blocks()).X[0].tolist() == found.X[4].tolist()[:3] + [3] + found.X[4].tolist()[4:]
+    assert gather(again.blocks()).X[0].tolist() == [*found.X[4].tolist()[:3], 3, *found.X[4].tolist()[4:]]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -60,10 +60,8 @@ def aligned(rows, names=("n", "c", "y")):
     every = [list(names), *([str(cell) for cell in row] for row in rows)]
     widths = [max(len(row[k]) for row in every) for k in range(len(names))]
     return "".join(
-        "  ".join(cell.ljust(w) if k == 1 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True)))
-        + "\n"
-        for row in every
-    )  # fmt: skip
+        "  ".join([row[0].rjust(widths[0]), row[1].ljust(widths[1]), row[2].rjust(widths[2])]) + "\n" for row in every
+    )
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv", None])

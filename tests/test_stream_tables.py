@@ -452,7 +452,7 @@ def test_a_parquet_file_with_fewer_rows_than_it_says(tmp_path, monkeypatch):
 
 def test_few_rows_of_a_wide_table_are_looked_at():
     lines = b"".join(b'{%s, "y": %d}\n' % (b", ".join(b'"c%d": 1' % k for k in range(50)), i % 2) for i in range(60))
-    with mock.patch("pocketkernel.stream.jsonl.VALUES", 500):
+    with mock.patch("pocketkernel.stream.dicts.VALUES", 500):
         stream = open_stream(io.BytesIO(lines), format="jsonl", label="y", strict=False)
         assert stream.inferred.rows == 9
         assert len(gather(stream)) == 60

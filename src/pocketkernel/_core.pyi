@@ -219,10 +219,10 @@ def parse_delimited(
     start: int,
     final: bool,
     delimiter: str,
-    quote: str,
     kinds: str,
     numbers: object,
     spans: object,
     lines: object,
+    quote: str = '"',
 ) -> Parsed: ...
-def delimited_end(text: bytes, start: int, delimiter: str, quote: str, columns: int) -> int: ...
+def delimited_end(text: bytes, start: int, delimiter: str, columns: int, quote: str = '"') -> int: ...

@@ -66,7 +66,7 @@ def run(
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstandard, or zip with one member).
+        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstd), or alone in a zip or tar.
     learner
         pocket; or one of the paper's: momds, momdh, sharedmomdh, lkmbooks, raker, multiclassmomds for more than two
         classes.
@@ -175,7 +175,9 @@ def default_folder(files: tuple[str, ...]) -> str:
     if files[0] == STDIN:
         return "stdin.run"
     name = Path(files[0]).name
-    for ending in (*ENDINGS, *(suffix for some in SUFFIXES.values() for suffix in some)):
+    while ending := next(filter(name.endswith, ENDINGS), ""):
+        name = name.removesuffix(ending)
+    for ending in (suffix for some in SUFFIXES.values() for suffix in some):
         name = name.removesuffix(ending)
     return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in name) + ".run"
 

@@ -33,7 +33,7 @@ COMPACT = "%Y%m%d"
 FORMATS = (
     ISO, *_DATES, *(f"{date} {time}" for date, time in product(_DATES, _HOURS)),
     # Where the clock has twelve hours, months come before days.
-    *(f"{date} {time}" for date, time in product(("%Y-%m-%d", *sorted(_DATES, key=lambda one: one[1] == "d")), _HALF_DAYS)),
+    *(f"{date} {time}" for date, time in product(sorted(("%Y-%m-%d", *_DATES), key=lambda d: d[1] == "d"), _HALF_DAYS)),
     *_LOGS, *_MONTHS, *_TIMES,
 )  # fmt: skip
 """How dates are written, for `datetime.strptime`; the first that fits a column is taken."""
@@ -189,10 +189,11 @@ def _month_names() -> tuple[dict[str, str], dict[str, str]]:
 
     The number is between spaces, as the format has it then, so that it is apart from those of day and year.
     """
-    names, english = {}, {}
+    names: dict[str, int] = {}
+    english: dict[str, str] = {}
     languages = [line.split() for line in _LANGUAGES.split("\n") if line]
     for number, same in enumerate(zip(*languages, strict=True), 1):
-        english |= {short: f" {number:02} " for short in (same[0], same[0][:3])}
+        english |= dict.fromkeys((same[0], same[0][:3]), f" {number:02} ")
         for name in map(_bare, same):
             for short in (name[:end] for end in range(3, len(name) + 1)):
                 other = names.setdefault(short, number)

@@ -63,7 +63,8 @@ class Delimited:
         above = self._names_above(before, first, wanted) if self._may_have_names else []
         if header is None:
             header = bool(above) or self._has_header(first, columns, wanted)
-        self.header, self.remarks = header, _remarks(before, bool(above), titles)
+        self.header = header
+        self.remarks = [*filter(None, [opened.remark]), *_remarks(before, bool(above), titles)]
         if header and self._first_faults:
             raise next(iter(self._first_faults.values()))
         if header:
@@ -296,7 +297,7 @@ class Delimited:
         """Read on until there is a row to look at, and it is known whether a quote that is open at the end is stray."""
         text = self.text
         while not text.final and len(text.buffer) - text.at <= LONGEST_LINE:
-            end = _core.delimited_end(text.buffer, text.at, *self.dialect, len(self.names))
+            end = _core.delimited_end(text.buffer, text.at, self.dialect.delimiter, len(self.names), self.dialect.quote)
             if text.buffer.find(b"\n", end) < 0 and self._has_row():
                 return
             text.more()
@@ -351,8 +352,9 @@ class _Page:
 
     def read(self, text: Text, dialect: Dialect, start: int | None = None) -> _core.Parsed:
         start = text.at if start is None else start
+        delimiter, quote = dialect
         return _core.parse_delimited(
-            text.buffer, start, text.final, *dialect, self.letters, self.numbers, self.spans, self.lines
+            text.buffer, start, text.final, delimiter, self.letters, self.numbers, self.spans, self.lines, quote
         )
 
     def after(self, rows: int) -> "_Page":
@@ -364,7 +366,7 @@ class _Page:
     def read_field(self, raw: bytes) -> _core.Parsed:
         """Read a field by itself, as it is between its quotes."""
         return _core.parse_delimited(
-            b'"' + raw + b'"', 0, True, ",", '"', self.letters, self.numbers, self.spans, self.lines
+            b'"' + raw + b'"', 0, True, ",", self.letters, self.numbers, self.spans, self.lines
         )
 
 

@@ -96,7 +96,7 @@ def lines_before(text: bytes, at: int = 0) -> Before:
 def dialect_of(text: bytes, usual: str, names: Sequence[str] = ()) -> Dialect:
     r"""The sign between fields: that which divides the lines into the same number of fields, as many as possible.
 
-    If no sign does, the fields may be aligned by spaces. Quotes are single ones if fields are in these and in no others.
+    If no sign does, the fields may be aligned by spaces. Quotes are single ones if fields are in these and no others.
 
     Parameters
     ----------
@@ -135,8 +135,8 @@ def dialect_of(text: bytes, usual: str, names: Sequence[str] = ()) -> Dialect:
             best, best_score = delimiter, score
     blank = best == "\t" and not best_score[0] and all("  " in line.strip() for line in lines)
     if blank:  # it may be one of the blanks between columns that are aligned
-        first, *widths = [len(fields) for fields in Dialect(" ", quote).records(lines)]
-        blank = len(set(widths)) == 1 and first in (widths[0], widths[0] - 1)
+        first, *others = [len(fields) for fields in Dialect(" ", quote).records(lines)]
+        blank = len({*others}) == 1 and first in (others[0], others[0] - 1)
     if best_score == (False, 0.0, 0) or blank:
         best = aligned_by(lines, quote) or best
     return Dialect(best, quote)
@@ -147,7 +147,7 @@ def aligned_by(lines: Sequence[str], quote: str = '"') -> str:
 
     Examples
     --------
-    >>> aligned_by(["a  b", "1 22"]), aligned_by(["name       n", "New York   1", "Rome      22"]), aligned_by(["a", "b"])
+    >>> aligned_by(["a  b", "1 22"]), aligned_by(["name      n", "New York  1", "Rome     22"]), aligned_by(["a", "b"])
     (' ', '  ', '')
     """
     for delimiter in ALIGNED:

@@ -38,7 +38,7 @@ def advise(
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstandard, or zip with one member).
+        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstd), or alone in a zip or tar.
     memory
         Bytes that the learner may use, such as 64KiB. By default as many as are useful, up to 1 MiB.
     rows
