@@ -225,7 +225,7 @@ def test_some_typos_do_not_make_a_number_a_category():
     stream = inferred("a,y\n" + "\n".join(lines) + "\n")
     assert roles(stream)["a"] == "number" and "'3x'" in stream.inferred.columns[0].encoded
     assert len(gather(stream.blocks())) == 499
-    assert str(stream.skipped.reports[0]).startswith("a file object, line 302, column 1 (a): expected a finite number")
+    assert str(stream.skipped.reports[0]).startswith("a file object, line 302, column 'a': expected a finite number")
 
 
 # ---- how a file is written ------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def test_lines_before_the_table(before, names, line):
     assert next(stream.blocks()).line == line
     # Further files are read in the same way, and with true lines.
     again = inferred(before + BELOW + "1,x,red,0\n", label=None, encoding=stream.encoding.to_dict(), on_error="raise")
-    with pytest.raises(StreamError, match=f"line {line + 30}, column 3 .a.: expected a finite number, found 'x'"):
+    with pytest.raises(StreamError, match=f"line {line + 30}, column 'a': expected a finite number, found 'x'"):
         gather(again.blocks())
 
 
@@ -315,7 +315,7 @@ def test_titles_before_the_table(before, line):
 
 def test_what_is_no_title():
     assert list(roles(inferred("a;b\n1;2;0\n3;4;1\n5;6;0\n", label=-1))) == ["column1", "a", "b"]  # as R writes
-    with pytest.raises(StreamError, match="line 2, column 1: expected 2 fields, found 4"):
+    with pytest.raises(StreamError, match="line 2, byte 1: expected 2 fields, found 4"):
         inferred("name,y\n" + "Smith, John, Dr,1\nDoe, Jane, Dr,0\n" * 9)
     assert inferred("a,b,y\n1\n2\n3,4,0\n5,6,1\n" + "7,8,0\n9,1,1\n" * 9).inferred.remarks == []
 

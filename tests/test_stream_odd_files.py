@@ -76,7 +76,7 @@ def zipped(**members):
         ("t.jsonl", b"", "expected at least one object, {...}, found an empty file"),
         ("t.jsonl", b"\n\n", "expected at least one object, {...}, found an empty file"),
         ("t.json", b"[" * 100_000, "line 1: expected JSON with at most 200 brackets within brackets"),
-        ("t.jsonl", b'{"a": "\xff", "y": 1}\n', "line 1, column 8: expected JSON in UTF-8, found"),
+        ("t.jsonl", b'{"a": "\xff", "y": 1}\n', "line 1, byte 8: expected JSON in UTF-8, found"),
     ],
 )
 def test_what_is_no_table_is_refused(tmp_path, name, text, message):

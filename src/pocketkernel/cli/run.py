@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
+from pocketkernel._text import plain
 from pocketkernel.cli.errors import faults
-from pocketkernel.cli.measures import details
+from pocketkernel.cli.measures import details, sentence
 from pocketkernel.cli.options import (
     RESULTS,
     File,
@@ -142,6 +143,8 @@ def carry_out(job: Job, folder: Path, command: str, outputs: Outputs, *, force: 
         print_json(results(done) | seconds | {"rows_per_second": speed, "folder": str(folder), "files": names})
     else:
         _show(done, job.name, speed, f"{folder}: {', '.join(names)}")
+        if done.results.get("rows"):
+            _end(done, folder)
     if done.interrupted:
         prose(console, _how_to_resume(job, folder, done))
         raise interrupt.error()
@@ -222,6 +225,15 @@ def _show(done: Run, name: str, speed: float, files: str) -> None:
         for fault in faults(skipped.reports):
             prose(console, f"  {fault}")
     prose(console, files)
+
+
+def _end(done: Run, folder: Path) -> None:
+    """The last lines: how the run has gone in one sentence, and what to do next, which is to be copied."""
+    console = out_console()
+    prose(console, sentence(done.results), style="bold")
+    steps = [] if done.interrupted else _next_steps(folder, Record.read(folder))
+    for before, step in zip(("Next: ", "      "), steps, strict=False):
+        console.print(before + plain(step.command, kept=""), markup=False, soft_wrap=True)
 
 
 def results(done: Run) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel import _core
-from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, listed, shown
+from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, expected_number, listed, shown
 from pocketkernel.stream.files import LONGEST_LINE, Opened, Text
 from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import Sample
@@ -335,7 +335,7 @@ class Delimited:
         name = self.names[done.detail]
         delimiter, quote = (sign.encode() for sign in self.dialect)
         word = raw.split(quote if text.buffer[done.at - 1 : done.at] == quote else delimiter, 1)[0]
-        error = text.error("a finite number", shown(word.strip()), done.at, name)
+        error = text.error(expected_number(name, label), shown(word.strip()), done.at, name)
         if not _looks_like_a_number(word):
             error.advice = advice_on_text(name, label)
         return error

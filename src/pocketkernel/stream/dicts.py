@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, shown
+from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, expected_number, shown
 from pocketkernel.stream.files import Opened, Text
 from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import Sample
@@ -153,7 +153,7 @@ class DictRows:
         for name, kind in wanted:
             value = row.get(name)
             if type(value) not in TYPES[kind]:
-                expected = "a number" if kind == "n" else "text, not a list or an object"
+                expected = expected_number(name, label) if kind == "n" else "text, not a list or an object"
                 error = self._error(expected, shown(json.dumps(value)), line, field=name)
                 if isinstance(value, str):
                     error.advice = advice_on_text(name, label)
