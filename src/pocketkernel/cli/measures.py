@@ -31,18 +31,18 @@ def sentence(results: dict[str, Any]) -> str:
     --------
     >>> rates = {"linear": {"mistake_rate": 0.173}, "majority": {"mistake_rate": 0.208}}
     >>> sentence({"task": "classification", "rows": 20_000, "mistake_rate": 0.16, "baselines": rates})
-    'Of 20,000 rows 16.0 % were predicted wrongly, 17.3 % by a linear model, 20.8 % by always the most frequent class.'
+    'Of 20,000 rows 16.0 % were predicted wrongly, a linear model 17.3 %, guessing 20.8 %.'
     """
     is_rate = results["task"] == CLASSIFICATION
     measure, guess = ("mistake_rate", "majority") if is_rate else ("rmse", "mean")
-    found = {"a linear model": "linear", BASELINES[guess]: guess}
+    found = {"a linear model": "linear", "guessing" if is_rate else "the mean so far": guess}
     baselines = {name: results["baselines"].get(key, {}).get(measure) for name, key in found.items()}
     others = {name: value for name, value in baselines.items() if value is not None}
     if results[measure] is None:
         return ""
     if is_rate:
         parts = [f"{_share(results[measure])} were predicted wrongly"]
-        parts += [f"{_share(value)} by {name}" for name, value in others.items()]
+        parts += [f"{name} {_share(value)}" for name, value in others.items()]
         return f"Of {results['rows']:,} rows {', '.join(parts)}."
     parts = [f"off by {number(results[measure])} (RMSE)", *(f"{name} by {number(one)}" for name, one in others.items())]
     return f"The answers to {results['rows']:,} rows were {', '.join(parts)}."
