@@ -4,17 +4,20 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import numpy as np
+
 from pocketkernel import learners, model_file
 from pocketkernel.evaluate.arrivals import room_of
 from pocketkernel.evaluate.run import Run
-from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, TASKS, seen_task
+from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, TASKS, found_task, seen_task
 from pocketkernel.stream import SCALERS, open_stream
 from pocketkernel.stream.files import STDIN, Source, find, standard_input
+from pocketkernel.stream.infer import Guess
 
 
 def learner_class(name: str, task: str = CLASSIFICATION) -> Any:
@@ -153,7 +156,7 @@ class Job:
                 raise ValueError(f"{name}={number} is too small: use an integer of at least {least}.")
         source = self.opened_source()
         most = self.rows if self.permute is None else None  # of permuted rows, those are the first that come out
-        stream = open_stream(source, block=self.block, rows=most, **self.reading)
+        stream = open_stream(source, block=self.block, rows=most, widest=self._widest(model, task), **self.reading)
         if not self.reading.get("strict", True):
             task = task or seen_task(stream)
             if task == CLASSIFICATION and self.permute is None:
@@ -174,6 +177,19 @@ class Job:
         if task is not None:
             run.decide(task)
         return run
+
+    def _widest(self, model: Any, task: str | None) -> Callable[[int, Guess | None], int] | None:
+        """How many columns a row should have at most, for a learner whose kernels need memory as well."""
+        if not hasattr(model, "widest"):
+            return None
+
+        def widest(least: int, label: Guess | None) -> int:
+            values = np.zeros(0) if label is None else label.values()
+            if (task or found_task(values)) == REGRESSION:
+                return int(make_learner(self.learner, self.parameters, REGRESSION).widest(least))
+            return int(model.widest(least, n_classes=max(2, room_of(model) or len(np.unique(values)))))
+
+        return widest
 
     def opened_source(self) -> Source:
         """The source; standard input without Python's buffer, whose lock a waiting thread would hold at the end."""

@@ -1,23 +1,21 @@
 """What is made of each column of a table whose types are inferred, for people to read and to correct."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
 from pocketkernel.stream import dates
-from pocketkernel.stream.encode import MAX_CATEGORIES, Encoding, Missing, labels_of
+from pocketkernel.stream.encode import Encoding, Missing, labels_of
 from pocketkernel.stream.errors import listed
 from pocketkernel.stream.feature import Feature, Kind
 from pocketkernel.stream.garbage import no_search
-from pocketkernel.stream.infer import FEWEST_ROWS, FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
+from pocketkernel.stream.infer import FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
 from pocketkernel.stream.labels import Label, all_named, label_of, named
+from pocketkernel.stream.leaks import leaks
+from pocketkernel.stream.places import ALL, EACH, LEAST, Places, each_alone, in_room
 
-CATEGORY_COLUMNS = 1024  # columns of a row that all categories together may take, unless each needs its least
-LEAST = 2  # columns of a category with several levels: one would tell nothing
-FEWEST_PLACES = 8  # for a category whose levels are not yet known
-SPARE = 16  # columns that further levels share
 FEW = 20  # values of a column that may be the label
 SHORT = 24
 TRUTH = {"true", "false"}  # Booleans of JSON and Parquet
@@ -68,6 +66,8 @@ class Inferred:
         Their labels.
     remarks : list of str
         What else was found in the file, such as comments before the table.
+    leaks : list of str
+        Columns from which the label can be read off.
     """
 
     columns: list[Column]
@@ -75,6 +75,7 @@ class Inferred:
     whole: bool
     labels: list[str]
     remarks: list[str]
+    leaks: list[str]
 
 
 @no_search()
@@ -91,8 +92,13 @@ def plan(
     missing: Missing,
     max_categories: int | None,
     hash_width: int | None,
+    widest: Callable[[int, Guess | None], int] | None = None,
 ) -> tuple[Encoding, Inferred]:
-    """Decide what becomes of each column: as the options say, otherwise as it looks."""
+    """Decide what becomes of each column: as the options say, otherwise as it looks.
+
+    `widest` says how many columns a row should have at most, if that is limited, given how many it has without those of
+    categories that have many levels, and what the column of the labels seems to be.
+    """
     names = list(sample.texts)
     guesses = {guess.name: guess for guess in infer(sample)}
     target = named_label(label, names, guesses)
@@ -116,10 +122,6 @@ def plan(
         why = "; ".join(f"{guess.name}: {WHY[guess.role]}, {guess.note}" for guess in kept[:10])
         why = f" ({why})" if why else ""
         raise ValueError(f"no column is left to learn from{why}: use categorical=NAME or numeric=NAME.")
-    categories = max(1, sum(guess.role == "category" for guess in used))
-    most = max_categories or max(LEAST, min(MAX_CATEGORIES, CATEGORY_COLUMNS // categories))
-    flags = missing != "error"
-    features = {guess.name: _feature(guess, sample.whole, most, hash_width, flags) for guess in used}
     looks = None if target is None else guesses[target]
     if looks is not None and sample.rows and not looks.levels:
         rows = f"{'all' if sample.whole else 'the first'} {sample.rows:,} rows"
@@ -129,6 +131,19 @@ def plan(
         is_number = False  # of JSON and Parquet: answers are true and false as in the file, not 1 and 0
     decimal = looks.style if looks is not None and looks.role == "decimal" and is_number else ""
     known, is_number = labels_of(classes, is_number)
+    plain = {guess.name: _feature(guess, missing != "error") for guess in used}
+    categories = [guess for guess in used if guess.role == "category"]
+    if max_categories is not None:
+        places = [each_alone(guess, sample.whole, max_categories, hash_width) for guess in categories]
+    else:
+        room = min(EACH * len(categories), ALL)
+        if widest is not None:
+            others = sum(feature.width + feature.flag for feature in plain.values())
+            room = widest(others + LEAST * len(categories), looks) - others
+        places = in_room(categories, sample.rows, sample.whole, room, hash_width)
+    features = plain | {
+        guess.name: _placed(plain[guess.name], found) for guess, found in zip(categories, places, strict=True)
+    }
     made = Encoding(
         list(features.values()), target, is_number, decimal if is_number else "", known, missing, words=True, id=key
     ).checked()
@@ -136,20 +151,8 @@ def plan(
         _described(guesses[name], features.get(name), name == target, name == key, name in dropped) for name in names
     ]
     labels = [] if looks is None else list(looks.levels.elements())
-    remarks = [*sample.remarks, *([] if looks is None else _copies(looks, used))]
-    return made, Inferred(columns, sample.rows, sample.whole, labels, remarks)
-
-
-def _copies(label: Guess, used: Iterable[Guess]) -> list[str]:
-    """Remarks on columns that are the label once more."""
-    if len(label.texts) < FEWEST_ROWS:
-        return []
-    return [
-        f"The column {guess.name!r} has the same values as the label, so that nothing is left to predict; without it: "
-        f"--drop {guess.name!r}."
-        for guess in used
-        if guess.texts == label.texts
-    ]
+    found = [] if looks is None else leaks(looks, used, sample)
+    return made, Inferred(columns, sample.rows, sample.whole, labels, [*sample.remarks], found)
 
 
 def named_label(label: Label, names: list[str], guesses: dict[str, Guess]) -> str | None:
@@ -183,19 +186,19 @@ def _likely_label(names: list[str], guesses: dict[str, Guess]) -> str:
     return names[-1] if names[-1] in few or not few else few[-1]
 
 
-def _feature(guess: Guess, whole: bool, most: int, hash_width: int | None, flags: bool) -> Feature:
-    flag = flags and guess.missing >= FLAGGED
+def _feature(guess: Guess, flags: bool) -> Feature:
+    """A feature that has no places yet if it is a category."""
     kind: Kind = guess.role  # type: ignore[assignment]
-    if kind == "category":
-        levels = len(guess.levels)
-        if levels <= most and guess.saturated(whole):
-            return Feature(guess.name, kind, places=max(1, levels), spare=hash_width or 0, flag=flag)
-        places = min(max(FEWEST_PLACES, 2 * levels), most)
-        spare = (SPARE if places == most >= SPARE else 0) if hash_width is None else hash_width
-        return Feature(guess.name, kind, places=places, spare=spare, flag=flag)
     parts = dates.parts_of(guess.style, list(guess.levels)) if kind == "date" else []
     style = guess.style if kind in ("decimal", "date") else ""
-    return Feature(guess.name, kind, style=style, parts=parts, flag=flag)
+    return Feature(guess.name, kind, style=style, parts=parts, flag=flags and guess.missing >= FLAGGED)
+
+
+def _placed(feature: Feature, found: Places) -> Feature:
+    """The feature of a category with its places; not a copy, since of wide tables there are many."""
+    feature.places, feature.spare, feature.apart = found.own, found.shared, not found.shared
+    feature.categories = {level: place for place, level in enumerate(found.levels)}
+    return feature
 
 
 def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: bool, is_dropped: bool) -> Column:
@@ -211,7 +214,7 @@ def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: boo
     if feature.flag:
         encoded += f", and whether it is missing ({guess.missing:.0%})"
     elif guess.missing:
-        encoded += f", {guess.missing:.1%} missing"
+        encoded += f", {max(guess.missing, 0.001):.1%} missing"
     encoded += f" ({guess.note})" if guess.note else ""
     role = "number" if feature.kind == "decimal" else feature.kind
     if feature.kind == "number" and guess.examples and TRUTH.issuperset(guess.examples):
@@ -221,8 +224,7 @@ def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: boo
 
 def _encoded(feature: Feature, guess: Guess) -> str:
     if feature.kind == "category":
-        text = f"{_plural(len(guess.levels), 'level')} in {_plural(feature.width, 'column')}"
-        return text + (f", of which {feature.spare} are shared" if feature.spare else "")
+        return _of_levels(len(guess.levels), feature)
     if feature.kind == "date":
         return f"{', '.join(feature.parts)} ({feature.style})"
     if feature.kind == "decimal":
@@ -231,6 +233,16 @@ def _encoded(feature: Feature, guess: Guess) -> str:
             return f"as it is{', decimal comma' if sign == ',' else ''}, in {unit}"
         return "as it is" + (", decimal comma" if sign == "," else ", without currency or thousands signs")
     return "as it is" if feature.kind == "number" else "0 or 1"
+
+
+def _of_levels(levels: int, feature: Feature) -> str:
+    """How the levels of a category share its columns."""
+    own = min(levels, feature.places)
+    if own == levels:
+        later = f", later ones share {feature.spare}" if feature.spare else ""
+        return f"{_plural(levels, 'level')} in {_plural(feature.places, 'column')}{later}"
+    shared = f"{levels - own:,} share {_plural(feature.spare, 'column')}" if feature.spare else f"{levels - own:,} none"
+    return f"{_plural(levels, 'level')}: " + (f"{own:,} alone, " if own else "") + shared
 
 
 @cache
