@@ -183,15 +183,19 @@ def test_a_learner_says_that_it_is_only_a_linear_model():
     ("model", "outputs"),
     [(PocketClassifier, {"n_classes": 2}), (PocketClassifier, {"n_classes": 30}), (PocketRegressor, {})],
 )
-def test_the_widest_row_that_leaves_memory_for_kernels(model, outputs):
-    """At least half of what the least columns leave, or what three widths need; one column more leaves less."""
-    for least in (3, 40):
-        planned = model(memory="64KiB")
-        most = planned.widest(least, **outputs)
-        enough = min(128, planned.plan(least, **outputs).budget // 2)
-        assert most >= least and planned.plan(most, **outputs).budget >= enough > 0
-        assert planned.plan(most + 1, **outputs).budget < enough
-    assert fitted(PocketClassifier(memory="2KiB"), 10).frequencies_.shape == (0, 10)
+def test_a_column_is_worth_its_memory_to_kernels_if_it_is_not_too_rare(model, outputs):
+    """They keep one frequency for each row up to the next in which it is not zero."""
+    model = model(memory="64KiB")
+    fits = model.room(5, 9, **outputs)
+    for columns in (4, 20, 60):
+        left = model.plan(5 + columns, **outputs).budget
+        assert left > 0 and fits(columns, 1.001 / left) and not fits(columns, 0.999 / left)
+    assert not fits(100_000, 1.0)
+
+
+def test_columns_of_a_linear_model_take_nothing_from_kernels():
+    fits = PocketClassifier(memory="64KiB").room(900, 910)
+    assert fits(20, 1e-6) and not fits(200, 1.0)
 
 
 def test_on_an_instance_that_has_only_memory():

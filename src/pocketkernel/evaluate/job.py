@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -18,6 +18,7 @@ from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, TASKS, found_
 from pocketkernel.stream import SCALERS, open_stream
 from pocketkernel.stream.files import STDIN, Source, find, standard_input
 from pocketkernel.stream.infer import Guess
+from pocketkernel.stream.schema import Room
 
 
 def learner_class(name: str, task: str = CLASSIFICATION) -> Any:
@@ -156,7 +157,7 @@ class Job:
                 raise ValueError(f"{name}={number} is too small: use an integer of at least {least}.")
         source = self.opened_source()
         most = self.rows if self.permute is None else None  # of permuted rows, those are the first that come out
-        stream = open_stream(source, block=self.block, rows=most, widest=self._widest(model, task), **self.reading)
+        stream = open_stream(source, block=self.block, rows=most, room=self._room(model, task), **self.reading)
         if not self.reading.get("strict", True):
             task = task or seen_task(stream)
             if task == CLASSIFICATION and self.permute is None:
@@ -178,18 +179,18 @@ class Job:
             run.decide(task)
         return run
 
-    def _widest(self, model: Any, task: str | None) -> Callable[[int, Guess | None], int] | None:
-        """How many columns a row should have at most, for a learner whose kernels need memory as well."""
-        if not hasattr(model, "widest"):
+    def _room(self, model: Any, task: str | None) -> Room | None:
+        """What fits into a row, for a learner whose kernels need memory as well."""
+        if not hasattr(model, "room"):
             return None
 
-        def widest(least: int, label: Guess | None) -> int:
+        def room(others: int, least: int, label: Guess | None) -> Any:
             values = np.zeros(0) if label is None else label.values()
             if (task or found_task(values)) == REGRESSION:
-                return int(make_learner(self.learner, self.parameters, REGRESSION).widest(least))
-            return int(model.widest(least, n_classes=max(2, room_of(model) or len(np.unique(values)))))
+                return make_learner(self.learner, self.parameters, REGRESSION).room(others, least)
+            return model.room(others, least, n_classes=max(2, room_of(model) or len(np.unique(values))))
 
-        return widest
+        return room
 
     def opened_source(self) -> Source:
         """The source; standard input without Python's buffer, whose lock a waiting thread would hold at the end."""

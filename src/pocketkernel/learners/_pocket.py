@@ -1,6 +1,7 @@
 """What PocketClassifier and PocketRegressor share: kernels, how memory chooses them, and the linear part."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._frequencies import RandomFrequencies
 from pocketkernel.learners._learner import OnlineLearner, Scores
 from pocketkernel.learners._plan import MOST_FEATURES
-from pocketkernel.learners._recipe import Recipe, largest
+from pocketkernel.learners._recipe import Recipe
 from pocketkernel.memory import as_text, linear_only, parse_bytes
 
 WIDTHS = gaussians([4.0, 2.0, 1.0, 0.5, 0.25, 0.125])
@@ -20,12 +21,6 @@ WIDTHS = gaussians([4.0, 2.0, 1.0, 0.5, 0.25, 0.125])
 
 ROOM = ((512, WIDTHS), (256, WIDTHS[1:5]), (128, WIDTHS[1:4]), (32, WIDTHS[2:4]), (0, ()))
 """Which of them, by how many frequencies there is room for: the more, the more."""
-
-ENOUGH = ROOM[2][0]
-"""Frequencies that kernels need: with further columns in their place, categories gain more than kernels lose.
-
-Of 64, 128, 256 and 512, tried on twelve tables with categories of 20 to 7,000 levels.
-"""
 
 
 @with_parameters
@@ -53,10 +48,12 @@ class Pocket(RandomFrequencies, OnlineLearner):
         if len(recipe.kernels) > 1 or self._try_budget(recipe, 0) > memory:
             super()._fit_into(recipe, memory)
 
-    def widest(self, least: int, **outputs: Any) -> int:
-        """Most columns of a row that leave the kernels enough memory: half the frequencies that `least` columns leave.
+    def room(self, others: int, least: int, **outputs: Any) -> Callable[[int, float], bool]:
+        """How many columns fit into a row besides `others`, given the share of rows in which the rarest is not zero.
 
-        Fewer are enough if they suffice for three widths. `outputs` are n_classes or n_outputs, as for `plan`.
+        Every column takes frequencies from the kernels. A rare one is worth that while they have more of them than
+        there are rows to one in which it is not zero; or if not even `least` columns leave any, so that they have none
+        to lose. `outputs` are n_classes or n_outputs, as for `plan`.
         """
 
         def budget(columns: int) -> int:
@@ -65,8 +62,10 @@ class Pocket(RandomFrequencies, OnlineLearner):
             except ValueError:
                 return -1
 
-        enough = min(ENOUGH, budget(least) // 2)
-        return largest(lambda columns: columns <= MOST_FEATURES and budget(columns) >= enough, least)
+        has_kernels = budget(least) > 0
+        return lambda columns, share: (
+            others + columns <= MOST_FEATURES and budget(others + columns) >= (1 / share if has_kernels else 0)
+        )
 
     def _kernels_from(self, recipe: Recipe) -> int | None:
         if len(recipe.kernels) > 1:

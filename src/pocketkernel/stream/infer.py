@@ -13,8 +13,8 @@ import numpy.typing as npt
 from pocketkernel.stream import dates, values
 from pocketkernel.stream.values import COMMA, NO_VALUE, POINT, Floats, Texts
 
-Role = Literal["number", "decimal", "boolean", "date", "category", "id", "text", "constant", "empty", "list"]
-LEFT_OUT = ("id", "text", "constant", "empty", "list")
+Role = Literal["number", "decimal", "boolean", "date", "category", "id", "text", "many", "constant", "empty", "list"]
+LEFT_OUT = ("id", "text", "many", "constant", "empty", "list")
 EXAMPLES = 3
 FEWEST_ROWS = 5
 TYPOS = 0.01  # share of values that may be wrong in a column of numbers or dates

@@ -4,9 +4,10 @@ Without room for all, those get columns of their own that most of the first rows
 The other levels of a category share a few columns. Labels are not looked at.
 """
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pocketkernel.stream.infer import Guess
@@ -16,9 +17,12 @@ EACH, ALL = 48, 1024  # columns of a category on average, and of all, where nobo
 LEAST = 2  # columns of a category with several levels: one would tell nothing
 FEWEST_PLACES = 8  # for a category whose levels are not yet known
 SPARE = 16  # columns that further levels share, if they occur more than once; so few levels have their own if possible
-SEVERAL = 2  # rows that they need to have on average for that; otherwise they share the least
-RARE = 0.002  # share of the first rows below which a level gets no column of its own if its category has many levels
-FEW_ROWS = 5  # of a whole file: a level of fewer rows gets none either, as nothing could be learned of it
+SEVERAL, CROWD = 2, 4  # rows that these need to have on average for that, and most levels for each of the columns
+FEW_ROWS = 5  # a level of fewer gets no column of its own, as nothing could be learned of it,
+MANY_ROWS = 200  # unless others are still to come: then for each further row that it has, so many were looked at
+
+Fits = Callable[[int, float], bool]
+"""Whether there is room for so many columns, of which the rarest is not zero in this share of the rows."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,11 @@ class Places:
     own: int
     shared: int
 
+    @property
+    def width(self) -> int:
+        """Columns in all."""
+        return self.own + self.shared
+
 
 def each_alone(guess: Guess, whole: bool, most: int, hash_width: int | None) -> Places:
     """Places of a category on its own: at most `most` levels have theirs."""
@@ -50,40 +59,45 @@ def each_alone(guess: Guess, whole: bool, most: int, hash_width: int | None) -> 
     return Places(_most_frequent(guess, own), own, spare)
 
 
-def in_room(guesses: Sequence[Guess], rows: int, whole: bool, room: int, hash_width: int | None) -> list[Places]:
-    """Places of all categories, which together get `room` columns; more only if each needs its least.
+def in_room(guesses: Sequence[Guess], rows: int, whole: bool, fits: Fits, hash_width: int | None) -> list[Places]:
+    """Places of all categories, which get columns as long as these fit; more only if each needs its least.
 
     `rows` is how many were looked at, and `whole` whether they are all.
     """
     done = [guess.saturated(whole) for guess in guesses]
     few = [is_done and len(guess.levels) <= SPARE for guess, is_done in zip(guesses, done, strict=True)]
-    wide = max(LEAST, min(SPARE, room // (2 * max(1, few.count(False)))))
+    wide = next((width for width in (SPARE, SPARE // 2, 4) if fits(2 * few.count(False) * width, 1 / width)), LEAST)
     shared = [1 if is_few else wide for is_few in few] if hash_width is None else [hash_width] * len(guesses)
-    common = _common(guesses, few, max(RARE * rows, FEW_ROWS if whole else 1))
+    common = _common(guesses, few, FEW_ROWS if whole else min(FEW_ROWS, 1 + rows // MANY_ROWS))
+    firsts = sum(level.is_first for level in common)
 
-    def left(taken: Sequence[Level]) -> int:
-        """Columns for levels of their own, if categories without other levels than these share none."""
+    def taken_after(taken: Sequence[Level]) -> list[Level]:
+        """Levels that fit, if categories without other levels than those that are taken share no columns."""
         number = Counter(level.category for level in taken)
         complete = [is_done and number[k] == len(guesses[k].levels) for k, is_done in enumerate(done)]
-        sharing = [more for more, is_it in zip(shared, complete, strict=True) if hash_width or not is_it]
-        return max(0, room - sum(sharing), sum(level.is_first for level in common))
+        sharing = sum(more for more, is_it in zip(shared, complete, strict=True) if hash_width or not is_it)
+        counts = range(firsts + 1, len(common) + 1)
+        most = bisect_left(counts, True, key=lambda n: not fits(n + sharing, common[n - 1].rows / max(1, rows)))
+        return common[: firsts + most]
 
-    taken = common
-    if left(common) < len(common):
+    taken = taken_after(common)
+    if len(taken) < len(common):
         taken = []
-        while len(more := common[: left(taken)]) > len(taken):
+        while len(more := taken_after(taken)) > len(taken):
             taken = more
     places: list[list[int]] = [[] for _ in guesses]
     for level in taken:
         places[level.category].append(level.place)
-    free, found = left(taken) - len(taken), []
+    found = []
     for k, guess in enumerate(guesses):
         levels = list(guess.levels)
         alone = [levels[place] for place in sorted(places[k])]
-        late = 0 if done[k] else min(_late(guess, rows), free)
-        free -= late
         mine = _shared(guess, alone, done[k], shared[k]) if hash_width is None else hash_width
-        found.append(Places(alone, len(alone) + late or (0 if mine else LEAST), mine))
+        found.append(Places(alone, len(alone), mine))
+    for k, guess in enumerate(guesses):
+        late, columns = _late(guess, rows), sum(one.own + one.shared for one in found)
+        if not done[k] and fits(columns + late, 1 / rows):
+            found[k] = replace(found[k], own=len(found[k].levels) + late)
     return found
 
 
@@ -109,18 +123,18 @@ def _common(guesses: Sequence[Guess], few: Sequence[bool], rare: float) -> list[
     return sorted(found, key=lambda level: (not level.is_first, -level.rows, level.place, level.category))
 
 
-def _shared(guess: Guess, chosen: Sequence[str], is_done: bool, most: int) -> int:
-    """Columns for the levels that have none of their own: few if these hardly occur twice."""
-    others = len(guess.levels) - len(chosen)
-    if is_done and not others:
+def _shared(guess: Guess, alone: Sequence[str], is_done: bool, most: int) -> int:
+    """Columns for the levels that have none of their own: none if too many would share each to tell anything."""
+    others = len(guess.levels) - len(alone)
+    if others > CROWD * SPARE or (is_done and not others):
         return 0
-    rows = guess.present - sum(guess.levels[level] for level in chosen)
-    return min(most, LEAST if rows < SEVERAL * others else max(LEAST, others))
+    rows = guess.present - sum(guess.levels[level] for level in alone)
+    return min(most, max(LEAST, others)) if rows >= SEVERAL * others else 0
 
 
 def _late(guess: Guess, rows: int) -> int:
-    """Levels to expect that the first rows do not have, and that are not rare: each has about as many as a single."""
-    return max(FEWEST_PLACES - len(guess.levels), len(guess.levels) if RARE * rows <= 1 else 0, 0)
+    """Levels to expect that the first rows do not have, if these are few: as many again."""
+    return max(FEWEST_PLACES - len(guess.levels), len(guess.levels) if rows < FEW_ROWS * MANY_ROWS else 0, 0)
 
 
 def _most_frequent(guess: Guess, most: int) -> list[str]:

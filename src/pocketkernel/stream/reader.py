@@ -1,6 +1,6 @@
 """Opens any source of rows."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,7 +13,6 @@ from pocketkernel.stream.errors import TRAINED, OnError, Skipped
 from pocketkernel.stream.feature import MOST_CATEGORIES
 from pocketkernel.stream.files import SUFFIXES, Source, find, guess_format
 from pocketkernel.stream.garbage import no_search
-from pocketkernel.stream.infer import Guess
 from pocketkernel.stream.labels import Label, plain_classes
 from pocketkernel.stream.sparse import open_libsvm
 from pocketkernel.stream.stream import Stream
@@ -46,7 +45,7 @@ def open_stream(
     date: Iterable[str | int] = (),
     id: str | int | None = None,
     learn: bool = False,
-    widest: Callable[[int, Guess | None], int] | None = None,
+    room: schema.Room | None = None,
 ) -> Stream:
     r"""Open files as a stream of rows.
 
@@ -79,13 +78,13 @@ def open_stream(
     max_categories : int, default=None
         Number of categories of a column that are one-hot encoded. If strict, they are the first to appear, and a
         categorical column always has this number of columns in the encoded row; otherwise they are the most frequent
-        among the first rows, up to this number. None: 32 if strict; otherwise those that at least 0.2 % of the first
-        rows have (or any, of a column with at most 16), while there is room: on average 48 columns for each categorical
-        column and 1,024 for all, or what `widest` leaves. At most 65,536; an encoded row has at most 1,000,000 columns.
+        among the first rows, up to this number. None: 32 if strict; otherwise those that at least five of the first rows
+        have (or any, of a column with at most 16), while there is room: on average 48 columns for each categorical
+        column and 1,024 for all, or what `room` allows. At most 65,536; an encoded row has at most 1,000,000 columns.
     hash_width : int, default=None
         Number of further columns, at most 65,536, for the other categories, chosen by a hash of the category's text. 0:
-        the other categories have no column, or if strict share those of the first ones. None: 0 if strict, otherwise 1
-        to 16 for columns that have or may have other categories. `encoding.hashed` counts the rows.
+        the other categories have no column, or if strict share those of the first ones. None: 0 if strict, otherwise up
+        to 16, and none if more than 64 categories would share them. `encoding.hashed` counts the rows.
     missing : {"error", "mean", "keep"}, default=None
         How to handle missing values. "mean": use the mean of the earlier rows of that column (0 if there are none; no
         category for categorical columns), and add an indicator column for every column. "keep": NaN, for learners that
@@ -125,9 +124,10 @@ def open_stream(
         With strict=False, a column that is not learned from, and kept in `Block.ids`.
     learn : bool, default=False
         Whether rows change a given encoding, as they did when it was made.
-    widest : callable, default=None
-        With strict=False, says how many columns an encoded row should have at most, given how many it has if each
-        categorical column has two, and what the column of the labels seems to be (or None).
+    room : callable, default=None
+        With strict=False, what limits the columns of categories, given how many columns an encoded row has without them
+        and if each has two, and what the column of the labels seems to be (or None). It returns a function that says
+        whether they may have so many columns, if the rarest of them is not zero in this share of the rows.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def open_stream(
         if infer:
             options["categorical"] = () if categorical == "auto" else categorical
             with no_search():  # not between the two either: by far most objects of a wide table are alive there
-                plan, inferred = schema.plan(tables.first.sample(), **options, **named, widest=widest)
+                plan, inferred = schema.plan(tables.first.sample(), **options, **named, room=room)
         else:
             plan = Encoding.plan(tables.first.schema, **options)
     width = plan.n_features

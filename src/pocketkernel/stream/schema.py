@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from pocketkernel.stream import dates
@@ -14,13 +14,14 @@ from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
 from pocketkernel.stream.labels import Label, all_named, label_of, named
 from pocketkernel.stream.leaks import leaks
-from pocketkernel.stream.places import ALL, EACH, LEAST, Places, each_alone, in_room
+from pocketkernel.stream.places import ALL, EACH, LEAST, Fits, Places, each_alone, in_room
 
 FEW = 20  # values of a column that may be the label
 SHORT = 24
+Room = Callable[[int, int, Guess | None], Fits]
 TRUTH = {"true", "false"}  # Booleans of JSON and Parquet
 
-WHY = {"id": "id", "text": "text", "constant": "constant", "empty": "empty", "list": "nested"}
+WHY = {"many": "levels", "id": "id", "text": "text", "constant": "constant", "empty": "empty", "list": "nested"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +93,12 @@ def plan(
     missing: Missing,
     max_categories: int | None,
     hash_width: int | None,
-    widest: Callable[[int, Guess | None], int] | None = None,
+    room: Room | None = None,
 ) -> tuple[Encoding, Inferred]:
     """Decide what becomes of each column: as the options say, otherwise as it looks.
 
-    `widest` says how many columns a row should have at most, if that is limited, given how many it has without those of
-    categories that have many levels, and what the column of the labels seems to be.
+    `room` tells how many columns of categories fit into a row, if that is limited, given how many it has without them
+    and if each category has two, and what the column of the labels seems to be.
     """
     names = list(sample.texts)
     guesses = {guess.name: guess for guess in infer(sample)}
@@ -131,19 +132,17 @@ def plan(
         is_number = False  # of JSON and Parquet: answers are true and false as in the file, not 1 and 0
     decimal = looks.style if looks is not None and looks.role == "decimal" and is_number else ""
     known, is_number = labels_of(classes, is_number)
-    plain = {guess.name: _feature(guess, missing != "error") for guess in used}
+    features = {guess.name: _feature(guess, missing != "error") for guess in used}
     categories = [guess for guess in used if guess.role == "category"]
     if max_categories is not None:
         places = [each_alone(guess, sample.whole, max_categories, hash_width) for guess in categories]
     else:
-        room = min(EACH * len(categories), ALL)
-        if widest is not None:
-            others = sum(feature.width + feature.flag for feature in plain.values())
-            room = widest(others + LEAST * len(categories), looks) - others
-        places = in_room(categories, sample.rows, sample.whole, room, hash_width)
-    features = plain | {
-        guess.name: _placed(plain[guess.name], found) for guess, found in zip(categories, places, strict=True)
-    }
+        others = sum(feature.width + feature.flag for feature in features.values())
+        fits = (
+            partial(_usual, len(categories)) if room is None else room(others, others + LEAST * len(categories), looks)
+        )
+        places = in_room(categories, sample.rows, sample.whole, fits, hash_width)
+    _place(features, categories, places, all_named(categorical, names, "categorical"))
     made = Encoding(
         list(features.values()), target, is_number, decimal if is_number else "", known, missing, words=True, id=key
     ).checked()
@@ -151,7 +150,7 @@ def plan(
         _described(guesses[name], features.get(name), name == target, name == key, name in dropped) for name in names
     ]
     labels = [] if looks is None else list(looks.levels.elements())
-    found = [] if looks is None else leaks(looks, used, sample)
+    found = [] if looks is None else leaks(looks, [guesses[name] for name in features], sample)
     return made, Inferred(columns, sample.rows, sample.whole, labels, [*sample.remarks], found)
 
 
@@ -194,11 +193,23 @@ def _feature(guess: Guess, flags: bool) -> Feature:
     return Feature(guess.name, kind, style=style, parts=parts, flag=flags and guess.missing >= FLAGGED)
 
 
-def _placed(feature: Feature, found: Places) -> Feature:
-    """The feature of a category with its places; not a copy, since of wide tables there are many."""
-    feature.places, feature.spare, feature.apart = found.own, found.shared, not found.shared
-    feature.categories = {level: place for place, level in enumerate(found.levels)}
-    return feature
+def _usual(categories: int, columns: int, _: float) -> bool:
+    """What fits where nobody says how much room there is."""
+    return columns <= min(EACH * categories, ALL)
+
+
+def _place(features: dict[str, Feature], guesses: Sequence[Guess], places: Sequence[Places], asked: set[str]) -> None:
+    """Give categories their places; without any they are left out, unless they were asked for or are all there is."""
+    needed = len(guesses) == len(features) and not any(found.width for found in places)
+    for guess, found in zip(guesses, places, strict=True):
+        if not found.width and not needed and guess.name not in asked:
+            del features[guess.name]
+            guess.role, guess.note = "many", f"{len(guess.levels):,} different, none in enough rows for a column"
+            continue
+        feature = features[guess.name]
+        feature.places, feature.spare = found.own, found.shared if found.width else LEAST
+        feature.apart = not feature.spare
+        feature.categories = {level: place for place, level in enumerate(found.levels)}
 
 
 def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: bool, is_dropped: bool) -> Column:
@@ -241,7 +252,11 @@ def _of_levels(levels: int, feature: Feature) -> str:
     if own == levels:
         later = f", later ones share {feature.spare}" if feature.spare else ""
         return f"{_plural(levels, 'level')} in {_plural(feature.places, 'column')}{later}"
-    shared = f"{levels - own:,} share {_plural(feature.spare, 'column')}" if feature.spare else f"{levels - own:,} none"
+    shared = (
+        f"{levels - own:,} share {_plural(feature.spare, 'column')}"
+        if feature.spare
+        else f"{levels - own:,} others none"
+    )
     return f"{_plural(levels, 'level')}: " + (f"{own:,} alone, " if own else "") + shared
 
 
