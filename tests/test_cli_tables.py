@@ -316,3 +316,9 @@ def test_memory_that_leaves_only_a_linear_model_is_told(capsys):
     assert re.search(words, capsys.readouterr().out)[1] == needed
     _, captured = schema_of(capsys, head + rows, "--memory", needed)
     assert "Only a linear" not in captured.err + captured.out
+
+
+def test_codes_of_which_some_have_a_suffix_are_categories(capsys):
+    rows = [f"{98100 + k % 9}{'-4936' if k == 150 else ''},{k % 5},{k % 9 % 2}\n" for k in range(400)]
+    lines, captured = schema_of(capsys, "zip_code,x,y\n" + "".join(rows))
+    assert "category" in lines["zip_code"] and "skipped" not in captured.out

@@ -310,6 +310,8 @@ def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
             style = (values.decimal_of(right, sample.decimal, unit) or best) + unit
             role: Role = "number" if style == POINT and all(map(_is_plain, right)) else "decimal"
             style = style if role == "decimal" else ""
+            if role == "number" and wrong and _CODES.search(guess.name):
+                return _of_many(guess)  # such as a zip code with four further digits
             return replace(guess, role=role, style=style, note=_typos(guess, wrong, numbers))
         if len(wrong) <= FEW_WORDS and 2 * _wrong(guess, wrong, numbers) <= guess.present:
             words = ", ".join(repr(numbers[k]) for k in wrong)

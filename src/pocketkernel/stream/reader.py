@@ -78,7 +78,7 @@ def open_stream(
     max_categories : int, default=None
         Number of categories of a column that are one-hot encoded. If strict, they are the first to appear, and a
         categorical column always has this number of columns in the encoded row; otherwise they are the most frequent
-        among the first rows, up to this number. None: 32 if strict; otherwise those that at least five of the first rows
+        among the first rows, up to this number. None: 32 if strict; otherwise those that five or more of the first rows
         have (or any, of a column with at most 16), while there is room: on average 48 columns for each categorical
         column and 1,024 for all, or what `room` allows. At most 65,536; an encoded row has at most 1,000,000 columns.
     hash_width : int, default=None
