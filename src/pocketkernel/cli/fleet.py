@@ -174,7 +174,7 @@ def predict(
         model = loaded.blank()
         stream = pipeline.open(source_of(files), block=block, on_error=on_error)
         blocks = _answers(loaded, stream, getattr(model, "classes_", None))
-        write_csv(data_out(), ["key"], titles_of(model), blocks, harmless if escape_formulas else str)
+        write_csv(data_out(), ["key", *titles_of(model)], blocks, harmless if escape_formulas else str)
     tell_skipped(stream)
 
 
