@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pocketkernel.evaluate.events import told
 from pocketkernel.evaluate.metrics.names import BASELINES
 from pocketkernel.report.axes import precisely, written
 from pocketkernel.report.charts import Chart, Mark, Series
@@ -73,7 +74,7 @@ def baseline_table(results: Mapping[str, Any], name: str) -> Table:
 def parts_of(results: Mapping[str, Any], name: str) -> dict[str, list[Part]]:
     """Charts and tables by section; without what the results do not have."""
     curve = {key: np.array(column, dtype=np.float64) for key, column in results["curve"].items()}
-    marks = [Mark(event["row"], event["kind"]) for event in results.get("events", [])]
+    marks = [Mark(event["row"], told(event)) for event in results.get("events", [])]
     first = _error_charts(results, curve, marks, name) if is_regression(results) else _rates(curve, marks, name)
     influence = results.get("influence") or []
     columns: list[Part] = []

@@ -40,6 +40,9 @@ _ANY_SHAPE = re.compile("|".join(f"(?:{shape.pattern})" for shape in _SHAPES.val
 _SEPARATED = re.compile(r"[-/.:\s]")  # as all of them are, which is soon seen
 LONGEST = 40
 
+DIGITS = 12
+"""Of places on a circle, of which days that lie opposite have the same: Wednesdays and Thursdays, but for rounding."""
+
 _ORIGIN = datetime(1970, 1, 1)
 _DAY = 86_400.0
 _YEAR = 365.2425
@@ -132,7 +135,7 @@ def _numbers(text: str, format: str, parts: tuple[str, ...]) -> tuple[float, ...
             numbers.append(days)
         else:
             angle = 2 * math.pi * (turns[part] % 1)
-            numbers += [math.sin(angle), math.cos(angle)]
+            numbers += [round(math.sin(angle), DIGITS), round(math.cos(angle), DIGITS)]
     return tuple(numbers)
 
 
