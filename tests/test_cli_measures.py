@@ -346,7 +346,7 @@ def test_noise_is_not_called_learning(tmp_path, capsys):
     said = answer(capsys, tmp_path / "noise.csv")["metrics"]["remarks"]
     assert len(said) == 2 and "say little about the label" in said[1]
     write(tmp_path / "numbers.csv", rng.normal(size=(600, 3)), rng.normal(size=600))
-    assert "Not better than the mean" in answer(capsys, tmp_path / "numbers.csv")["metrics"]["remarks"][0]
+    assert "Not clearly better than the mean" in answer(capsys, tmp_path / "numbers.csv")["metrics"]["remarks"][0]
 
 
 def test_nothing_is_said_of_what_is_learned(iris, capsys):

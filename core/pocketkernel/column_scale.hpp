@@ -181,9 +181,10 @@ class ColumnScale {
     static constexpr double head_start = 10.0;  // rows for which |z|^2 counts as the number of columns
     static constexpr double least_square = 1e-3, most_square = 1e13;
     static constexpr double most_beyond = 512.0, most_unlike = 32.0;
-    static constexpr double least_rows = 32.0;                   // before which there are no tests
-    static constexpr double first_rows = 256.0;                  // a few of which may have made the deviation
-    static constexpr double forgetting = -1.0 / (window - 0.5);  // ln(1 - 1 / window), nearly
+    static constexpr double rounding = 4.0 * 1.1102230246251565e-16;  // of a double
+    static constexpr double least_rows = 32.0;                        // before which there are no tests
+    static constexpr double first_rows = 256.0;                       // a few of which may have made the deviation
+    static constexpr double forgetting = -1.0 / (window - 0.5);       // ln(1 - 1 / window), nearly
 
     static bool size(T value) { return value >= T(0) && value <= T(4.0 * value_limit); }
 
@@ -517,7 +518,9 @@ class ColumnScale {
     static POCKETKERNEL_INLINE void follow(const P& value, const P& gap, const P& change, const P& raw, P& deviation,
                                            P& usual, P& beyond, P& age, P& shift, P& calm) {
         const P zero(T(0)), one(T(1)), two(T(2)), s = deviation, h = absolute(usual), e = beyond;
-        const P jump = absolute(change);
+        // What may be the rounding of a column that was computed, such as a cosine, is no change.
+        const P gone = absolute(change), least = P(T(rounding)) * absolute(value);
+        const P jump = select(least < gone, gone, zero);
         const auto known = raw == raw, down = change < zero;
         // Positive if it goes another way than before; then rows count that speak for a change.
         const P turned = select(jump == zero, zero, select(down, usual, zero - usual));

@@ -58,7 +58,8 @@ struct Column {
     double way = 0.0;  // 1 if the last change was up, -1 if it was down
     int limited = 0, restarts = 0;
     void add(double x) {
-        const double size = std::fabs(x - mean), jump = rounded(std::fabs(x - last)), before = usual;
+        const double size = std::fabs(x - mean), gone = rounded(std::fabs(x - last)), before = usual;
+        const double jump = gone > std::pow(2.0, -51.0) * std::fabs(x) ? gone : 0.0;
         const double now = jump == 0.0 ? 0.0 : x > last ? 1.0 : -1.0;
         const bool turned = now * way < 0.0;
         const bool tested = n >= 32.0, spoilt = n < 256.0 && deviation > 8.0 * usual;
@@ -305,7 +306,7 @@ void bears_columns_out_of_place() {
 
 // Columns of few values, of clusters, that stand still for long, or that move on without turning do not start again.
 void stays_with_a_column() {
-    constexpr std::size_t d = 20, rows = 20000;
+    constexpr std::size_t d = 21, rows = 20000;
     constexpr double turn = 6.283185307179586;
     const double often[] = {0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99};
     const double rows_of_a_day[] = {20.0, 1000.0, 1440.0};
@@ -320,6 +321,8 @@ void stays_with_a_column() {
             x[9] = t % 999 == 0 ? 1.0 : 0.0;                // rare, and there at first
             const auto now = static_cast<double>(t);
             x[10] = now;
+            x[20] = std::cos(turn * static_cast<double>((t / 200 + 3) % 7) /
+                             7.0);  // two of seven are one, but for rounding
             for (std::size_t n = 0; n < 3; ++n) {
                 const double days = now / rows_of_a_day[n], date = std::floor(days);
                 x[11 + 3 * n] = 18000.0 + date;

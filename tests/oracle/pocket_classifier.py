@@ -534,7 +534,8 @@ class PocketClassifier:
 
     def observe_columns(self, x, missing):
         size, jump, old, first = np.abs(x - self.mean), np.abs(x - self.last), self.n >= 32, self.n < FIRST_ROWS
-        way = np.sign(x - self.last)
+        jump = np.where(jump > 2.0**-51 * np.abs(x), jump, 0)
+        way = np.where(jump > 0, np.sign(x - self.last), 0)
         turned = way * self.direction < 0
         self.n = np.minimum(self.n + 1, WINDOW)
         step = np.clip(16 / self.n, 1 / 256, 1 / 8)

@@ -20,6 +20,9 @@ more."""
 LATE = 14.0
 """A class is late if as many of its rows were to be expected before its first one: by chance once in a million."""
 
+SORTED, LEAST_SORTED = 0.8, 100
+"""Rows are sorted by a number if so many of its changes go the same way: half of them would by chance."""
+
 MOST_ROWS, MOST_BYTES = 50_000, 1 << 29
 """Of a file that is learned again, shuffled: rows that are learned, and bytes of all rows."""
 
@@ -36,8 +39,10 @@ def warnings_of(results: Mapping[str, Any]) -> list[str]:
     >>> warnings_of(results | {"baselines": {"majority": rate, "last_label": rate}})
     []
     """
-    if results["task"] != CLASSIFICATION or not results["rows"]:
+    if not results["rows"]:
         return []
+    if results["task"] != CLASSIFICATION:
+        return _of_numbers(results)
     found, rows = [], results["rows"]
     majority, last = (results["baselines"][name]["mistake_rate"] for name in ("majority", "last_label"))
     if last <= FAR_BETTER * majority:
@@ -53,6 +58,22 @@ def warnings_of(results: Mapping[str, Any]) -> list[str]:
         found.append(
             f"The rows are sorted by label, or the labels have changed: class {latest['label']} first appears in row "
             f"{latest['first_row']:,} of {rows:,}{others}."
+        )
+    return found
+
+
+def _of_numbers(results: Mapping[str, Any]) -> list[str]:
+    found, rising = [], results["target"]["rising"]
+    mean, last = (results["baselines"][name]["rmse"] for name in ("mean", "last_value"))
+    if last is not None and last <= FAR_BETTER * mean:
+        found.append(
+            f"The order of the rows gives the label away: the last value again has an RMSE of {last:.4g}, this learner "
+            f"{results['rmse']:.4g}, the mean {mean:.4g}."
+        )
+    if rising is not None and results["rows"] >= LEAST_SORTED and max(rising, 1 - rising) >= SORTED:
+        way = "up" if rising > 0.5 else "down"
+        found.append(
+            f"The rows are sorted by label: {max(rising, 1 - rising):.1%} of its changes from row to row go {way}."
         )
     return found
 
@@ -76,11 +97,15 @@ def remedy(shuffled: Mapping[str, Any] | None) -> list[str]:
     advice = "If the file is sorted, these rates mean little: add --permute 0, which shuffles the rows."
     if shuffled is None:
         return [advice]
-    rate, majority = shuffled["mistake_rate"], shuffled["baselines"]["majority"]
-    found = (
-        f"Shuffled ({shuffled['rows']:,} rows): {rate:.2%} mistakes; always the most frequent class: {majority:.2%}."
-    )
-    return [advice, found]
+    rows, baselines = f"Shuffled ({shuffled['rows']:,} rows)", shuffled["baselines"]
+    if "rmse" in shuffled:
+        return [
+            advice,
+            f"{rows}: RMSE {shuffled['rmse']:.4g}, the mean {baselines['mean']:.4g}; the intervals hold "
+            f"{shuffled['coverage']:.1%} of the labels.",
+        ]
+    rate, majority = shuffled["mistake_rate"], baselines["majority"]
+    return [advice, f"{rows}: {rate:.2%} mistakes; always the most frequent class: {majority:.2%}."]
 
 
 def shuffled(job: Job, run: Run) -> dict[str, Any] | None:
@@ -101,6 +126,11 @@ def shuffled(job: Job, run: Run) -> dict[str, Any] | None:
         pass
     assert again.metrics is not None and again.progress is not None
     results = again.metrics.results()
-    kept = ("rows", "mistake_rate", "balanced_accuracy")
-    baselines = {name: each["mistake_rate"] for name, each in results["baselines"].items()}
-    return {name: results[name] for name in kept} | {"baselines": baselines, "seconds": perf_counter() - began}
+    measure, *others = (
+        ("mistake_rate", "balanced_accuracy") if run.task == CLASSIFICATION else ("rmse", "mae", "r2", "interval")
+    )
+    found = {name: results[name] for name in ("rows", measure, *others)}
+    if "interval" in found:
+        found["coverage"] = found.pop("interval")["coverage"]
+    baselines = {name: each[measure] for name, each in results["baselines"].items()}
+    return found | {"baselines": baselines, "seconds": perf_counter() - began}

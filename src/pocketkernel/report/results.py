@@ -65,8 +65,8 @@ def baseline_table(results: Mapping[str, Any], name: str) -> Table:
         note = "All in the same pass: every row is predicted before its label is used."
     shuffled = results.get("shuffled")
     if shuffled:
-        more = [f"{name}, rows shuffled", _hundred(shuffled["mistake_rate"]), None]
-        rows = [*rows, more]
+        shown = [shuffled["rmse"], None, shuffled["mae"], shuffled["r2"]] if is_regression(results) else None
+        rows = [*rows, [f"{name}, rows shuffled", *(shown or [_hundred(shuffled["mistake_rate"]), None])]]
         note += f" Shuffled: {shuffled['rows']:,} rows in random order."
     return Table("", columns, rows, note)
 
@@ -132,6 +132,11 @@ def _error_charts(
         Series(who[key], rows, np.sqrt(np.maximum(_recent(rows, curve[key], window), 0.0)), colour=k)
         for k, key in enumerate(("learner", "linear", "mean", "last_value"))
     ]
+    pairs = {key: np.array(values, dtype=np.float64) for key, values in results["pairs"].items()}
+    true, predicted = pairs["true"], pairs["predicted"]
+    ends = [float(end(true)) for end in (np.min, np.max)] if len(true) else []
+    rightly = Series("as the label", ends, ends, reference=True)
+    told = f"{len(true):,} rows, evenly spread over all. Each was predicted before its label was used."
     asked = results["interval"]["asked"]
     inside = [
         Series("labels inside", rows, _recent(rows, curve["inside"], window)),
@@ -139,6 +144,15 @@ def _error_charts(
     ]
     note = f"Over the latest {window:,.0f} rows."
     return [
+        Chart(
+            "Predicted against true",
+            [Series(name, true, predicted, scattered=True), rightly],
+            "label",
+            "predicted",
+            told,
+            zero=False,
+            markers=False,
+        ),
         Chart("Error (RMSE)", lines, "rows", "RMSE", note, markers=False, marks=marks),
         Chart("Interval", inside, "rows", "inside", note, y_unit="percent", zero=False, markers=False, marks=marks),
     ]
