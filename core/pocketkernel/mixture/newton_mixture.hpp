@@ -7,9 +7,9 @@
 //   w    w - c A^-1 u                             within +-1e6, which only a forged state can reach
 #pragma once
 
-#include "arena.hpp"
-#include "config.hpp"
-#include "math.hpp"
+#include "../arena.hpp"
+#include "../config.hpp"
+#include "../math.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -27,6 +27,7 @@ class NewtonMixture {
         }
     }
 
+    std::size_t experts() const { return experts_; }
     double weight(std::size_t i) const { return weights_[i]; }
 
     // Takes the gradient u of a row that counts c times, and leaves the step in it. Scratch has room for
