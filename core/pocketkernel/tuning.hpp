@@ -68,6 +68,28 @@ struct Tuning {
         static constexpr std::size_t steps = 8;      // most that moves at once is the block over this
     };
 
+    // Of a regressor.
+    struct LeastSquares {
+        static constexpr double keep = 0.9997, ridge = 1.0;  // a row; at the start
+        static constexpr double rate = 0.1;                  // of AdaGrad, without a matrix
+        static constexpr double most_z = 5.0;                // that it sees
+    };
+    struct NumberMixture {
+        static constexpr double keep = 0.999, ridge = 30.0;  // a row; at the start
+    };
+    struct Numbers {
+        static constexpr double share_of_mixture = 0.3;  // of the mixture's error in a lesson, beside the expert's own
+        static constexpr double keep = 0.9995;           // of the squares of lessons, a row
+        static constexpr double rate_of_waves = 8.0, most_of_waves = 0.9;    // of a normalised step
+        static constexpr double rate_of_tables = 4.0, most_of_tables = 0.5;  // likewise
+        static constexpr double least_loss = 1e-6;                           // in the review of the tiles
+        static constexpr std::size_t ring_share = 3, least_ring = 64;  // the ring has a third of the waves' bytes; rows
+        static constexpr std::size_t tables_share = 2;                 // tables may have half of them
+    };
+    struct Target {
+        static constexpr double offset = 0.02;  // step of a quantile's offset, in units of the errors' size
+    };
+
     struct Watch {
         static constexpr double most_margin = 2.0, most_relief = 1.0;  // that a row adds to a likelihood ratio, in nats
         static constexpr double exchanged = 20.0,

@@ -7,8 +7,8 @@
 // Rows sit in tiles, one in every lane of a pack, as the frequencies of a FeaturePool: one pass over all of them.
 #pragma once
 
-#include "arena.hpp"
-#include "hypothesis.hpp"
+#include "../arena.hpp"
+#include "../hypothesis.hpp"
 
 POCKETKERNEL_BEGIN
 
