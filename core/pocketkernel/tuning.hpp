@@ -43,11 +43,23 @@ struct Tuning {
         static constexpr double own_squares = 0.5;     // how much a function's own count, of several classes
         static constexpr double tolerance = 0.05, least_loss = 1e-3;  // in the review of the tiles
     };
+    struct Ring {
+        static constexpr std::size_t nearest = 3;                          // rows that each window is asked for
+        static constexpr std::size_t newest_part = 64, most_newest = 256;  // first window: of the rows kept; rows
+        static constexpr std::size_t middle_part = 8;                      // second window; the third one is all rows
+        static constexpr double first_weights = 0.5;                       // of neighbour m, 1 over 1 + so many m
+        static constexpr double rate = 0.5;                                // of AdaGrad
+        static constexpr std::uint64_t lead = 10;     // neighbours of the right label by which the other distance wins
+        static constexpr std::uint64_t weighed = 64;  // rows after which columns are weighed anew
+    };
     struct Ferns {
+        static constexpr std::size_t tests = 4;
         static constexpr double rate_two_classes = 1.0,
                                 rate_several = 2.0;  // over the root of the ferns there is room for
     };
     struct Additive {
+        static constexpr std::size_t knots = 16;
+        static constexpr double knots_per_deviation = 3.0;
         static constexpr double rate = 2.0;  // times the root of the columns
     };
 
@@ -68,7 +80,19 @@ struct Tuning {
         static constexpr std::size_t steps = 8;      // most that moves at once is the block over this
     };
 
+    struct Lag {
+        static constexpr std::size_t labels = 3;  // the last ones, and their running mean
+        static constexpr double mean = 0.05;      // step of the running mean
+    };
+    struct Newton {
+        static constexpr double memory = 5000.0, ridge = 5.0;  // rows; at the start
+    };
+
     // Of a regressor.
+    struct Neighbours {
+        static constexpr std::size_t nearest = 5;
+        static constexpr double blur = 0.5;  // of the nearest distance, that is added to all
+    };
     struct LeastSquares {
         static constexpr double keep = 0.9997, ridge = 1.0;  // a row; at the start
         static constexpr double rate = 0.1;                  // of AdaGrad, without a matrix

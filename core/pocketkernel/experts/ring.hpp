@@ -27,7 +27,7 @@ namespace experts {
 template <class T>
 class Ring : public Expert<T, Ring<T>> {
   public:
-    static constexpr std::size_t windows = 3, nearest = 3, neighbours = windows * nearest;
+    static constexpr std::size_t windows = 3, nearest = Tuning::Ring::nearest, neighbours = windows * nearest;
     struct Found {
         std::int32_t label[neighbours];  // -1 if there is none
 
@@ -63,7 +63,8 @@ class Ring : public Expert<T, Ring<T>> {
 
     void reset() {
         for (std::size_t m = 0; m < neighbours; ++m) {
-            state_->weights[m] = 1.0 / (1.0 + 0.5 * static_cast<double>(m % nearest)) / static_cast<double>(windows);
+            state_->weights[m] = 1.0 / (1.0 + Tuning::Ring::first_weights * static_cast<double>(m % nearest)) /
+                                 static_cast<double>(windows);
             state_->squares[m] = 1.0;
         }
         for (std::size_t k = 0; k < columns_; ++k) column_weights_[k] = 16;
@@ -161,7 +162,8 @@ class Ring : public Expert<T, Ring<T>> {
         for (std::size_t m = 0; m < neighbours; ++m) {
             if (found.label[m] < 0) continue;
             const double G = slopes[function_of(found.label[m])] * input(found.label[m]);
-            state_->weights[m] -= 0.5 * times * G / std::sqrt(state_->squares[m] + times * times * (G * G));
+            state_->weights[m] -=
+                Tuning::Ring::rate * times * G / std::sqrt(state_->squares[m] + times * times * (G * G));
             state_->squares[m] += times * (G * G);
         }
     }
@@ -213,7 +215,7 @@ class Ring : public Expert<T, Ring<T>> {
     static constexpr std::size_t page = Distances::page, at_once = Distances::at_once;
     static constexpr std::size_t columns_at_once = Distances::columns_at_once,
                                  squares_at_once = Distances::squares_at_once;
-    static constexpr std::uint64_t enough_lead = 10;
+    static constexpr std::uint64_t enough_lead = Tuning::Ring::lead;
 
     struct State {
         double weights[neighbours], squares[neighbours];
@@ -284,8 +286,9 @@ class Ring : public Expert<T, Ring<T>> {
     // In the first `wanted` windows.
     Found find(const std::uint8_t* q, bool squared, std::size_t wanted) const {
         const std::size_t there = rows();
-        const std::size_t limits[] = {larger(smaller(capacity() / 64, std::size_t(256)), page),
-                                      larger(capacity() / 8, page)};
+        const std::size_t limits[] = {
+            larger(smaller(capacity() / Tuning::Ring::newest_part, Tuning::Ring::most_newest), page),
+            larger(capacity() / Tuning::Ring::middle_part, page)};
         const std::size_t last = (there + page - 1) / page;  // pages that hold rows
         const std::size_t place = static_cast<std::size_t>(state_->next);
         const std::size_t newest = place > 0 ? (place - 1) / page : last - 1;

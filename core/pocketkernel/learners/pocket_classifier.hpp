@@ -169,7 +169,7 @@ class PocketClassifier : public Learner<T> {
         if (has_block())
             columns_.for_each_started([&](std::size_t k, double mean) { ferns().started(*this, k, mean); });
         if (columns_.take_restarted()) note(EventLog::column_changed);
-        if (has_block() && rounds % 64 == 0) ring().weigh(columns_.factors());
+        if (has_block() && rounds % Tuning::Ring::weighed == 0) ring().weigh(columns_.factors());
         if (Waves::owners(*this) > 0 && !repeats_ && rounds >= course_->next_review) review(rounds);
     }
 
