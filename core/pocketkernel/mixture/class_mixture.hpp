@@ -65,9 +65,10 @@ class ClassMixture {
     const double* squares() const { return u() + K(); }
     double* room() const { return u(); }
 
-    void mix(const double* s, double* F) const {
+    // F of the first so many places.
+    void mix(const double* s, std::size_t places, double* F) const {
         for (std::size_t r = 0; r < R_; ++r) F[r] = 0.0;
-        for (std::size_t i = 0; i < K(); ++i)
+        for (std::size_t i = 0; i < places; ++i)
             for (std::size_t r = 0; r < R_; ++r) F[r] += weight(i) * s[i * R_ + r];
     }
 

@@ -22,7 +22,7 @@ struct Mixed {
         of.plan(scratch);
         of.reset();
         for (double& score : s) score = 4.0 * rng.uniform() - 2.0;
-        of.mix(s, of.f());
+        of.mix(s, K, of.f());
     }
     // Plainly, the loss of R scores.
     static double loss(const double* scores, std::size_t y) {
@@ -119,7 +119,7 @@ TEST(class_mixture_learns) {
         mixed.s[0] = y == 1 ? 2.0 : -2.0;
         mixed.s[1] = 2.0 - 4.0 * mixed.rng.uniform();
         mixed.s[2] = -mixed.s[0];
-        mixed.of.mix(mixed.s, mixed.of.f());
+        mixed.of.mix(mixed.s, K, mixed.of.f());
         (void)mixed.of.judge(mixed.s, y, 1.0, true);
         mixed.of.learn(mixed.s, 1.0);
     }
