@@ -128,7 +128,7 @@ class Columns {
                 relevance_.refresh();
                 refresh_zero(scratch, pool);
             }
-            origin_->from_zero = origin_->crowded < 0.5;
+            origin_->from_zero = origin_->crowded < Tuning::Linear::crowded;
             origin_->zero_square = 0.0;
             for (std::size_t k = 0; origin_->from_zero && k < scale_.columns(); ++k)
                 origin_->zero_square += static_cast<double>(zero_at(k)) * static_cast<double>(zero_at(k));
