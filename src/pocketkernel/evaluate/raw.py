@@ -35,9 +35,9 @@ class RawModel:
     """A model with its pipeline: rows are encoded and scaled as in the run that trained it.
 
     Rows are a dict of values by column, a list of dicts, a data frame of any library, or a path, glob or binary file in
-    any format that a run reads. The model of a LIBSVM file also takes arrays and sparse matrices. Rows to predict are not
-    taken for the next ones after the learned rows, unless `continues=True` says so: see `predict`. Several threads may
-    predict at a time; `learn` waits for them, and they for it, also while a file or a pipe is being read.
+    any format that a run reads. The model of a LIBSVM file also takes arrays and sparse matrices. Rows to predict are
+    not taken for the next ones after the learned rows, unless `continues=True` says so: see `predict`. Several threads
+    may predict at a time; `learn` waits for them, and they for it, also while a file or a pipe is being read.
 
     Attributes
     ----------
