@@ -1,6 +1,7 @@
 """`pocketkernel run`: learn a file or a pipe; write a record, a model and a report."""
 
 import shlex
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -24,7 +25,7 @@ from pocketkernel.cli.options import (
     defaults,
     source_of,
 )
-from pocketkernel.cli.schema import show_schema
+from pocketkernel.cli.schema import show_schema, tell_absent
 from pocketkernel.cli.show import err, print_json, prose
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.cli.watch import Watch, figures_of, panel
@@ -36,6 +37,7 @@ from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.evaluate.task import CLASSIFICATION
+from pocketkernel.memory import ONLY_LINEAR
 from pocketkernel.report import Step, write_report
 from pocketkernel.stream.files import ENDINGS, STDIN, SUFFIXES
 from pocketkernel.stream.table import INFERRED
@@ -108,13 +110,23 @@ def carry_out(job: Job, folder: Path, command: str, outputs: Outputs, *, force: 
     """Do a run, show it, and write its results; after Ctrl-C, say how to resume."""
     console = err()
     began = perf_counter()
-    with Watch(console, job.name) as watch, Interrupt(lambda: prose(console, _STOPPING)) as interrupt:
+    with (
+        Watch(console, job.name) as watch,
+        Interrupt(lambda: prose(console, _STOPPING)) as interrupt,
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("ignore", message=ONLY_LINEAR, category=UserWarning)  # it is said below
         started: list[Run] = []
+        told = 0
 
         def begun(run: Run) -> None:
+            nonlocal told
             started.append(run)
+            told = tell_absent(run.stream)
             if run.progress is None and run.stream.inferred is not None and not outputs.json:
                 show_schema(console, run.stream, run.task)
+            if run.progress is None and not outputs.json and (planned := run.planned()) and planned.shortage:
+                prose(console, planned.shortage)
             watch.begun(run)
             interrupt.arm()  # not before: rows of a pipe may be awaited until here
 
@@ -135,6 +147,7 @@ def carry_out(job: Job, folder: Path, command: str, outputs: Outputs, *, force: 
             if not started and not job.repeatable():
                 prose(console, _NOTHING_YET)
             raise
+        tell_absent(done.stream, told)
         speed = watch.speed(done)
     names = [MODEL, PROGRESS, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
     names += [REPORT] if outputs.report else []

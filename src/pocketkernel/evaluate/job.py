@@ -9,12 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import numpy as np
+
 from pocketkernel import learners, model_file
 from pocketkernel.evaluate.arrivals import room_of
 from pocketkernel.evaluate.run import Run
-from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, TASKS, seen_task
+from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, TASKS, found_task, seen_task
 from pocketkernel.stream import SCALERS, open_stream
 from pocketkernel.stream.files import STDIN, Source, find, standard_input
+from pocketkernel.stream.infer import Guess
+from pocketkernel.stream.schema import Room
 
 
 def learner_class(name: str, task: str = CLASSIFICATION) -> Any:
@@ -153,7 +157,7 @@ class Job:
                 raise ValueError(f"{name}={number} is too small: use an integer of at least {least}.")
         source = self.opened_source()
         most = self.rows if self.permute is None else None  # of permuted rows, those are the first that come out
-        stream = open_stream(source, block=self.block, rows=most, **self.reading)
+        stream = open_stream(source, block=self.block, rows=most, room=self._room(model, task), **self.reading)
         if not self.reading.get("strict", True):
             task = task or seen_task(stream)
             if task == CLASSIFICATION and self.permute is None:
@@ -174,6 +178,19 @@ class Job:
         if task is not None:
             run.decide(task)
         return run
+
+    def _room(self, model: Any, task: str | None) -> Room | None:
+        """What fits into a row, for a learner whose kernels need memory as well."""
+        if not hasattr(model, "room"):
+            return None
+
+        def room(others: int, least: int, label: Guess | None) -> Any:
+            values = np.zeros(0) if label is None else label.values()
+            if (task or found_task(values)) == REGRESSION:
+                return make_learner(self.learner, self.parameters, REGRESSION).room(others, least)
+            return model.room(others, least, n_classes=max(2, room_of(model) or len(np.unique(values))))
+
+        return room
 
     def opened_source(self) -> Source:
         """The source; standard input without Python's buffer, whose lock a waiting thread would hold at the end."""

@@ -96,8 +96,12 @@ class Pipeline:
     def blocks(self, stream: Stream) -> Iterator[Block]:
         """The same with what else is known of the rows, such as their ids."""
         for block in stream.arrivals() if stream.live else stream.blocks():
-            scaler = self.scaler
-            yield block if scaler is None else replace(block, X=scaler.transform(ready(block, scaler)))
+            yield self.scaled(block)
+
+    def scaled(self, block: Block) -> Block:
+        """A block as the model takes it."""
+        scaler = self.scaler
+        return block if scaler is None else replace(block, X=scaler.transform(ready(block, scaler)))
 
     def written(self) -> tuple[dict[str, Any], Arrays]:
         """Everything, as a section of a model file and arrays for it."""

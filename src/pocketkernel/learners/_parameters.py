@@ -80,6 +80,10 @@ class Parameters(Persistent):
         """What a mixture of experts begins with: names, numbers and units."""
         return ()
 
+    def _kernels_from(self, recipe: Recipe) -> int | None:
+        """Bytes from which the learner has kernels, if it is only a linear model; else None."""
+        return None
+
     def _set_budget(self, recipe: Recipe, budget: int) -> None:
         """Set the budget, and the norm that follows from it where a learner has one."""
         recipe.budget = budget

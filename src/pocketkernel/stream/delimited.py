@@ -156,12 +156,26 @@ class Delimited:
                 yield table.without(faults) if faults else table
             text.advance(done.end, done.lines)
             if done.fault:
-                self.skipped.report(self._error(done, label))
+                error = self._error(done, label)
+                if self.skipped.on_error == "mark":
+                    error.texts = self._texts_here(texts, kinds)
+                self.skipped.report(error)
                 text.advance(done.next, done.next_lines - done.lines)
+                if len(self.skipped.marked) >= ROWS:  # one after the other: whoever takes them is not kept waiting
+                    yield Table(
+                        text.name, np.empty(0, np.int64), numbers, page.numbers[:0], {name: [] for name in texts}
+                    )
             elif done.rows < len(page.lines):
                 if text.final:
                     return
                 text.more()
+
+    def _texts_here(self, names: list[str], kinds: dict[str, str]) -> dict[str, str | None]:
+        """The columns of text of the next record, if it has the right number of fields."""
+        page = _Page("".join("t" if kinds.get(name) == "t" else "-" for name in self.names), 1)
+        if not page.read(self.text, self.delimiter).rows:
+            return {}
+        return dict(zip(names, (texts[0] for texts in self._texts(page.spans, {})), strict=True))
 
     @no_search()
     def _texts(self, spans: npt.NDArray[np.int64], faults: dict[int, StreamError]) -> list[list[str | None]]:

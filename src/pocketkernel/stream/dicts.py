@@ -71,7 +71,7 @@ class DictRows:
         self.ended = False
         wanted = INFERRED if infer and sample > 1 else sample
         rows: list[dict[str, Any]] = []
-        faulty = INFERRED if skipped.on_error == "skip" else 1  # lines that are tried for a first row
+        faulty = INFERRED if skipped.on_error != "raise" else 1  # lines that are tried for a first row
         while not self.ended and (len(self.first) < wanted or (not rows and len(self.first) < faulty)):
             before = len(self.first)
             self._more(self.first, before + 1)
@@ -155,6 +155,7 @@ class DictRows:
             if type(value) not in TYPES[kind]:
                 expected = expected_number(name, label, "a number") if kind == "n" else "text, not a list or an object"
                 error = self._error(expected, shown(json.dumps(value)), line, field=name)
+                error.texts = {key: _text(value) for key, value in row.items() if type(value) in TYPES["t"]}
                 if isinstance(value, str):
                     error.advice = advice_on_text(name, label)
                 return error

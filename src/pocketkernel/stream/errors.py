@@ -7,7 +7,7 @@ from typing import Literal
 
 from pocketkernel._text import plain
 
-OnError = Literal["raise", "skip"]
+OnError = Literal["raise", "skip", "mark"]
 KEPT = 10
 
 
@@ -54,6 +54,7 @@ class StreamError(ValueError):
     ) -> None:
         self.expected, self.found, self.advice = expected, found, advice
         self.file, self.line, self.column, self.field, self.unit = file, line, column, field, unit
+        self.texts: dict[str, str | None] = {}  # of the row's columns, where it is marked and they could be read
         super().__init__(expected)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -102,12 +103,15 @@ class Skipped:
         How many.
     reports : list of StreamError
         The first ten.
+    marked : list of StreamError
+        With "mark", all since the list was emptied, for somebody who gives every row an answer.
     """
 
     on_error: OnError = "raise"
     advice: str = ""
     count: int = 0
     reports: list[StreamError] = field(default_factory=list)
+    marked: list[StreamError] = field(default_factory=list, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def report(self, error: StreamError) -> None:
@@ -119,6 +123,13 @@ class Skipped:
             self.count += 1
             if len(self.reports) < KEPT:
                 self.reports.append(error)
+            if self.on_error == "mark":
+                self.marked.append(error)
+
+    def take_marked(self) -> list[StreamError]:
+        """The errors that were marked since this was called."""
+        taken, self.marked = self.marked, []
+        return taken
 
 
 def expected_number(field: str, label: str | None, usual: str = "a finite number") -> str:
