@@ -32,12 +32,11 @@ DENSE, EVEN = (
 )  # of whole numbers that may be ids: the share of the range that occurs, of rows in its upper half
 MANY_NUMBERS = 366  # different ones, more than days of a year
 _ID = re.compile(
-    r"(?:^|[_\W])(?:id|uuid|guid|key|index|nr|no|num|number|rowid|rownum)$|[a-z](?:Id|ID|Key|Nr|No|Num|Number)$",
-    re.IGNORECASE,
+    r"(?:^|[_\W])(?i:id|uuid|guid|key|index|nr|no|num|number|rowid|rownum)$|[a-z](?:Id|ID|Key|Nr|No|Num|Number)$"
 )
 _CODES = re.compile(
-    r"(?:^|[_\W])(?:id|uuid|guid|key|codes?|fips|sku|zip|zip_?codes?|post_?codes?|plz)$|[a-z](?:Id|ID|Key|Code|Zip)$"
-    r"|^(?:user|customer|client|product|item|store|shop|seller|merchant|subject|patient|student|teacher|device|station)$",
+    r"(?:^|[_\W])(?i:id|uuid|guid|key|codes?|fips|sku|zip|zip_?codes?|post_?codes?|plz)$|[a-z](?:Id|ID|Key|Code|Zip)$"
+    r"|^(?i:user|customer|client|product|item|store|shop|seller|patient|subject|student|school|device|station)$",
 )
 _NAMELESS = re.compile(r"column\d+|unnamed: \d+|index|rownames?", re.IGNORECASE)
 _CODE = re.compile(r"0\d+")

@@ -93,6 +93,8 @@ def in_room(guesses: Sequence[Guess], rows: int, whole: bool, fits: Fits, hash_w
         levels = list(guess.levels)
         alone = [levels[place] for place in sorted(places[k])]
         mine = _shared(guess, alone, done[k], shared[k]) if hash_width is None else hash_width
+        if hash_width is None and done[k] and len(levels) <= len(alone) + mine:
+            alone, mine = levels, 0
         found.append(Places(alone, len(alone), mine))
     for k, guess in enumerate(guesses):
         late, columns = _late(guess, rows), sum(one.own + one.shared for one in found)
