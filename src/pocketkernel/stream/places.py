@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pocketkernel.stream.infer import Guess
 
+LAYOUT = 2  # of rows whose types are inferred: another number if the same file becomes other columns
 MAX_CATEGORIES = 32  # levels of a category with columns of their own, where types are not inferred
 EACH, ALL = 48, 1024  # columns of a category on average, and of all, where nobody says how many there may be
 LEAST = 2  # columns of a category with several levels: one would tell nothing
