@@ -9,7 +9,8 @@ import pytest
 
 import cli_files
 from pocketkernel.cli import main
-from pocketkernel.evaluate import Job, Record, RunError, job, run_job
+from pocketkernel.evaluate import Job, Record, RunError, run_job
+from pocketkernel.stream.places import LAYOUT
 
 WORKER = Path(__file__).parent / "kill_worker.py"
 
@@ -205,5 +206,5 @@ def test_a_checkpoint_of_another_layout_of_columns_is_not_taken_up(tmp_path, mon
     (tmp_path / "a.csv").write_text("x,y\n1,0\n2,1\n")
     before = Job(tmp_path / "a.csv").fingerprint()
     assert Job(tmp_path / "a.csv").fingerprint() == before
-    monkeypatch.setattr(job, "LAYOUT", job.LAYOUT + 1)
+    monkeypatch.setattr("pocketkernel.evaluate.job.LAYOUT", LAYOUT + 1)
     assert Job(tmp_path / "a.csv").fingerprint() != before
