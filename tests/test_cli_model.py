@@ -126,7 +126,7 @@ def test_a_pipe_from_end_to_end(trained, tmp_path):
         (["rows.run", "nowhere.svm"], 1, "nowhere.svm does not exist"),
         ([".", "rows.svm"], 1, "has no model.safetensors"),
         (["rows.svm", "rows.svm"], 1, "not a pocketkernel model file"),
-        (["rows.run", "wide.svm"], 1, "wide.svm, line 1, column 3"),
+        (["rows.run", "wide.svm"], 1, "wide.svm, line 1, byte 3"),
         (["rows.run"], 2, "give a FILE"),
         (["bare.pk", "rows.svm"], 1, "does not contain how to read rows"),
         (["hinge.run", "rows.svm", "--proba"], 2, "--proba needs loss=logistic"),

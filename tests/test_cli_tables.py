@@ -94,7 +94,7 @@ def test_late_trouble_does_not_lose_the_run(tmp_path, capsys):
     assert main(["run", "a.csv", "--no-report"]) == 0
     out = capsys.readouterr().out
     assert "Rows that could not be used and were skipped: 3 (" in out
-    assert "a.csv, line 15002, column 1 (a): expected a finite number, found 'word'" in out
+    assert "a.csv, line 15002, column 'a': expected a finite number, found 'word'" in out
     assert "a.csv, line 15004, column 'y': expected one of the classes 0, 1, found '7'" in out
     assert main(["run", "a.csv", "--no-report", "--strict", "--categorical", "b", "--out", "strict"]) == 1
     assert "line 15002" in capsys.readouterr().err

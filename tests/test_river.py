@@ -874,7 +874,8 @@ def test_blocks_equal_rows(class_, blocks, width, seed):
         if class_ not in (MOMDH, SharedMOMDH):
             odds = many.predict_proba_many(frame)
             assert odds.index.equals(frame.index)
-            assert odds.to_dict("records") == [one.predict_proba_one(x) for x in xs]
+            records = odds.to_dict("records") if len(odds.columns) else [{}] * count
+            assert records == [one.predict_proba_one(x) for x in xs]
         many.learn_many(frame, labels)
         taught(one, xs, labels)
         assert state(one) == state(many)

@@ -23,7 +23,7 @@ RESULTS = Group("Results", sort_key=4)
 INPUT = "\0standard input"
 """Replaces - until a verb receives it."""
 
-Format = Literal["libsvm", "csv", "tsv", "parquet", "arrow", "jsonl"]
+Format = Literal["libsvm", "csv", "tsv", "parquet", "arrow", "jsonl", "arff", "vw"]
 Scale = Literal["none", "standard", "minmax", "maxabs"]
 
 
@@ -93,7 +93,7 @@ class Reading:
     features
         Number of columns of LIBSVM text. By default a pipe has the columns of its first block.
     delimiter
-        Field delimiter of a table.
+        Field delimiter of a table; " " is any run of blanks, "  " are two blanks or more.
     header
         Whether the first line of a table has the column names.
     strict

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
+from pocketkernel._text import plain
 from pocketkernel.cli.errors import faults
-from pocketkernel.cli.measures import details
+from pocketkernel.cli.measures import details, sentence
 from pocketkernel.cli.options import (
     RESULTS,
     File,
@@ -68,7 +69,7 @@ def run(
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstandard, or zip with one member).
+        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstd), or alone in a zip or tar.
     learner
         pocket; or one of the paper's: momds, momdh, sharedmomdh, lkmbooks, raker, multiclassmomds for more than two
         classes.
@@ -155,6 +156,8 @@ def carry_out(job: Job, folder: Path, command: str, outputs: Outputs, *, force: 
         print_json(results(done) | seconds | {"rows_per_second": speed, "folder": str(folder), "files": names})
     else:
         _show(done, job.name, speed, f"{folder}: {', '.join(names)}")
+        if done.results.get("rows"):
+            _end(done, folder)
     if done.interrupted:
         prose(console, _how_to_resume(job, folder, done))
         raise interrupt.error()
@@ -188,7 +191,9 @@ def default_folder(files: tuple[str, ...]) -> str:
     if files[0] == STDIN:
         return "stdin.run"
     name = Path(files[0]).name
-    for ending in (*ENDINGS, *(suffix for some in SUFFIXES.values() for suffix in some)):
+    while ending := next(filter(name.endswith, ENDINGS), ""):
+        name = name.removesuffix(ending)
+    for ending in (suffix for some in SUFFIXES.values() for suffix in some):
         name = name.removesuffix(ending)
     return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in name) + ".run"
 
@@ -233,6 +238,15 @@ def _show(done: Run, name: str, speed: float, files: str) -> None:
         for fault in faults(skipped.reports):
             prose(console, f"  {fault}")
     prose(console, files)
+
+
+def _end(done: Run, folder: Path) -> None:
+    """The last lines: how the run has gone in one sentence, and what to do next, which is to be copied."""
+    console = out_console()
+    prose(console, sentence(done.results), style="bold")
+    steps = [] if done.interrupted else _next_steps(folder, Record.read(folder))
+    for before, step in zip(("Next: ", "      "), steps, strict=False):
+        console.print(before + plain(step.command, kept=""), markup=False, soft_wrap=True)
 
 
 def results(done: Run) -> dict[str, Any]:

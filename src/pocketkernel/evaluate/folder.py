@@ -77,7 +77,12 @@ def run_job(
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with locked(folder):
-            _check_folder(folder, job, fingerprint, force)
+            try:
+                _check_folder(folder, job, fingerprint, force)
+            except RunError:
+                if job.repeatable():
+                    job.start()  # what is wrong with the command itself is said first
+                raise
             run = _begun(job, folder / CHECKPOINT, fingerprint, force)
             if begun:
                 begun(run)

@@ -110,7 +110,7 @@ class Parameters(Persistent):
         if least > memory:
             raise ValueError(
                 f"memory={self.memory!r} ({memory} bytes) is too small: {type(self).__name__} with "
-                f"{recipe.features} features needs at least {least} bytes."
+                f"{recipe.features} features needs at least {least} bytes: use memory='{-(-least // 1024)}KiB' or more."
             )
 
         def fits(budget: int) -> bool:

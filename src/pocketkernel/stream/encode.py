@@ -232,8 +232,9 @@ class Encoding:
         columns = {name: texts[name] for name in names if name in texts}
         words = set(chain.from_iterable(columns.values())) & NO_VALUE - {None}
         for name, column in columns.items() if words else ():
-            if not words.isdisjoint(column):
-                texts[name] = [None if text in words else text for text in column]
+            none = words.difference(self.classes or ()) if name == self.label else words  # a class may be called "-"
+            if not none.isdisjoint(column):
+                texts[name] = [None if text in none else text for text in column]
         return replace(table, texts=texts)
 
     def _written(self, table: Table, bad: Bad) -> dict[int, Floats]:

@@ -25,7 +25,7 @@ class StreamError(ValueError):
     line : int, default=None
         Line of the file, from 1; of a file without lines, the row.
     column : int, default=None
-        Byte of the line, from 1.
+        Byte of the line, from 1; of a field, its name says more.
     field : str, default=""
         Name of the column of the table.
     unit : str, default="line"
@@ -37,7 +37,7 @@ class StreamError(ValueError):
     --------
     >>> raise StreamError("a number", "'x'", file="a.csv", line=3, column=5, field="age")
     Traceback (most recent call last):
-    pocketkernel.stream.errors.StreamError: a.csv, line 3, column 5 (age): expected a number, found 'x'
+    pocketkernel.stream.errors.StreamError: a.csv, line 3, column 'age': expected a number, found 'x'
     """
 
     def __init__(
@@ -64,10 +64,11 @@ class StreamError(ValueError):
     def __str__(self) -> str:
         where = [self.file] if self.file else []
         where += [f"{self.unit} {self.line}"] if self.line is not None else []
-        where += [f"column {self.column}"] if self.column is not None else []
-        place = ", ".join(where)
         if self.field:
-            place += f" ({self.field})" if self.column is not None else f"{', ' if place else ''}column {self.field!r}"
+            where.append(f"column {self.field!r}")
+        elif self.column is not None:
+            where.append(f"byte {self.column}")
+        place = ", ".join(where)
         return plain(
             f"{place}: expected {self.expected}"
             + (f", found {self.found}" if self.found else "")
@@ -129,6 +130,11 @@ class Skipped:
         """The errors that were marked since this was called."""
         taken, self.marked = self.marked, []
         return taken
+
+
+def expected_number(field: str, label: str | None) -> str:
+    """What should be in a column of numbers, which may be that of the labels."""
+    return "a label that is a number, as in the first rows" if field == label else "a finite number"
 
 
 def shown(text: bytes | str) -> str:

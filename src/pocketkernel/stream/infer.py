@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -56,6 +57,7 @@ class Sample(NamedTuple):
     lists: frozenset[str] = frozenset()  # columns that have lists or objects
     decimal: str = POINT  # the usual decimal sign of such files
     remarks: Sequence[str] = ()  # what else was found in the file
+    levels: Mapping[str, Sequence[str]] = MappingProxyType({})  # of columns of which the file tells all that there are
 
 
 @dataclass(slots=True)
@@ -85,6 +87,7 @@ class Guess:
     note: str = ""
     examples: tuple[str, ...] = ()
     counted: Counter[str] | None = field(default=None, repr=False)
+    closed: bool = False  # whether there are no other levels
 
     @property
     def levels(self) -> Counter[str]:
@@ -111,7 +114,7 @@ class Guess:
 
     def saturated(self, whole: bool) -> bool:
         """Whether few rows will have levels that are not among these (by Good and Turing's estimate)."""
-        if whole:
+        if whole or self.closed:
             return True
         singles = sum(count == 1 for count in self.levels.values())
         return len(self.levels) > 1 and singles <= UNSEEN * self.present
@@ -211,10 +214,10 @@ def _guess(name: str, sample: Sample, telling: frozenset[str | None]) -> Guess:
     levels = guess.levels
     guess.missing = 1 - levels.total() / max(1, len(guess.texts))
     guess.examples = tuple(islice(levels, EXAMPLES))
-    if name in sample.lists:
-        return _as(guess, "list", "a list or an object")
-    if not levels:
-        return _as(guess, "empty", "no values")
+    if name in sample.lists or not levels:
+        return _as(guess, *(("list", "a list or an object") if name in sample.lists else ("empty", "no values")))
+    if len(sample.levels.get(name, ())) > 1:
+        return _of_levels(guess, sample.levels[name])
     if name in sample.numbers:
         return _of_numbers(guess, sample)
     if not telling.isdisjoint(levels) and (found := _of_telling_text(guess, sample)):
@@ -222,6 +225,15 @@ def _guess(name: str, sample: Sample, telling: frozenset[str | None]) -> Guess:
     if len(levels) == 1 and sample.whole and not guess.missing:
         return _as(guess, "constant", "always the same")
     return _of_many(guess)
+
+
+def _of_levels(guess: Guess, levels: Sequence[str]) -> Guess:
+    """A category whose levels are all known, also those that no row has yet; or a Boolean."""
+    if values.are_booleans(levels):
+        guess.role = "boolean"
+    guess.counted = Counter({level: guess.levels[level] for level in levels})
+    guess.closed = True
+    return guess
 
 
 def _as(guess: Guess, role: Role, note: str = "") -> Guess:
@@ -320,12 +332,10 @@ def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
         every = list(levels)
         wrong = dates.to_columns(every, style, ["days"])[1]
         if wrong and ambiguous:
-            style, ambiguous = style.replace("%d/%m", "%m/%d"), False
+            style, ambiguous = dates.other_order(style), False
             wrong = dates.to_columns(every, style, ["days"])[1]
         if _wrong(guess, wrong, every) <= TYPOS * guess.present:
-            note = (
-                f"day/month, or month/day? --date {guess.name}={style.replace('%d/%m', '%m/%d')}" if ambiguous else ""
-            )
+            note = f"day/month, or month/day? --date {guess.name}={dates.other_order(style)}" if ambiguous else ""
             return replace(guess, role="date", style=style, note=note or _typos(guess, wrong, every))
     return None
 

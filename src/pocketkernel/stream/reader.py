@@ -58,11 +58,11 @@ def open_stream(
     Parameters
     ----------
     source : path, glob, list of paths, "-" for standard input, or binary file
-        Plain, or compressed with gzip, bzip2, xz, zstandard or zip (with one member), which is detected from the first
-        bytes.
-    format : {"libsvm", "csv", "tsv", "parquet", "arrow", "jsonl"}, default=None
+        Plain, compressed with gzip, bzip2, xz or zstandard, or the only member of a zip or tar archive, which is
+        detected from the first bytes; of a workbook (.xlsx, .xls, .xlsb, .ods) the first sheet, as CSV.
+    format : {"libsvm", "csv", "tsv", "parquet", "arrow", "jsonl", "arff", "vw"}, default=None
         None: detected from the name (.svm, .csv, .tsv, .parquet, .arrow, .jsonl ...) or the start of the first file.
-        "jsonl" also reads one JSON array of objects.
+        "jsonl" also reads one JSON array of objects, and GeoJSON. "vw" is the text of Vowpal Wabbit.
     label : str, int or False, default=None
         Label column, by name or by index from 0 (-1 is the last). None: the column named label, y, target or class; in
         LIBSVM text, the first. False: there are no labels.
@@ -100,7 +100,8 @@ def open_stream(
         Number of columns of LIBSVM text. None: the largest column in the files, from a first pass; in the first block
         if the source can be read only once.
     delimiter : str, default=None
-        Field delimiter of a text table. None: a tab for "tsv", otherwise a comma; detected with strict=False.
+        Field delimiter of a text table; " " is any run of blanks, and two spaces are two blanks or more. None: a tab
+        for "tsv", otherwise a comma; detected with strict=False.
     header : bool, default=None
         Whether the first line of a text table has the column names. None: it does if it has no numbers; with
         strict=False, it also does if it has text above a column of numbers.

@@ -124,13 +124,15 @@ def plan(
         why = f" ({why})" if why else ""
         raise ValueError(f"no column is left to learn from{why}: use categorical=NAME or numeric=NAME.")
     looks = None if target is None else guesses[target]
-    if looks is not None and sample.rows and not looks.levels:
+    if looks is not None and sample.rows and not looks.present:
         rows = f"{'all' if sample.whole else 'the first'} {sample.rows:,} rows"
         raise ValueError(f"the label column {target!r} is empty in {rows}: choose another column with label=.")
     is_number = looks is None or looks.role in ("number", "decimal") or (looks.name in sample.numbers)
     if looks is not None and looks.levels and looks.levels.keys() <= TRUTH:
         is_number = False  # of JSON and Parquet: answers are true and false as in the file, not 1 and 0
     decimal = looks.style if looks is not None and looks.role == "decimal" and is_number else ""
+    if looks is not None and looks.closed:
+        classes, is_number = classes or list(looks.levels), False
     known, is_number = labels_of(classes, is_number)
     features = {guess.name: _feature(guess, missing != "error") for guess in used}
     categories = [guess for guess in used if guess.role == "category"]

@@ -25,7 +25,7 @@ class Stream:
     Attributes
     ----------
     format : str
-        "libsvm", "csv", "tsv", "parquet", "arrow" or "jsonl".
+        "libsvm", "csv", "tsv", "parquet", "arrow", "jsonl", "arff" or "vw".
     n_features : int
         Columns of every row.
     feature_names : list of str or None

@@ -7,18 +7,22 @@ from typing import Any
 
 import numpy.typing as npt
 
+from pocketkernel.stream.arff import Arff
 from pocketkernel.stream.arrow import ArrowBatches
 from pocketkernel.stream.block import Piece
 from pocketkernel.stream.delimited import Delimited
+from pocketkernel.stream.dicts import DictRows
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.errors import Skipped, StreamError, listed
 from pocketkernel.stream.files import Files, Opened, find
 from pocketkernel.stream.jsonl import JsonLines
 from pocketkernel.stream.stream import Stream
 from pocketkernel.stream.table import INFERRED, SAMPLE, TableReader
+from pocketkernel.stream.vw import VowpalWabbit
 
 LABEL_BYTES = 1 << 26  # of a file, which are read for the labels in them
 NUMBERS = 1 << 25  # most numbers in a block of dense rows
+DICTS: dict[str, type[DictRows]] = {"jsonl": JsonLines, "arff": Arff, "vw": VowpalWabbit}
 
 
 @dataclass
@@ -40,7 +44,7 @@ class Tables:
     first: TableReader = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.given is not None and self.format == "jsonl":
+        if self.given is not None and self.format in DICTS:
             self.columns = list(self.given.kinds())
         self._opened_first = self.files.first()
         self.first = self._reader(self._opened_first, self.skipped)
@@ -50,7 +54,7 @@ class Tables:
         """Delimiter and header of a text table, as they were found."""
         if not self.infer or not isinstance(self.first, Delimited):
             return {}
-        return {"delimiter": self.first.delimiter, "header": self.first.header}
+        return {"delimiter": self.first.dialect.delimiter, "header": self.first.header}
 
     def first_labels(self, encoding: Encoding) -> list[Any]:
         """Labels of the first rows, more than were looked at for the types if rows are long; [] for a pipe."""
@@ -103,22 +107,24 @@ class Tables:
         if self.format in ("csv", "tsv"):
             if self.given is not None:
                 wanted = [feature.name for feature in self.given.features]
-            found = before if self.infer and isinstance(before, Delimited) else self
+            delimiter, header = self.delimiter, self.header
+            if self.infer and isinstance(before, Delimited):
+                delimiter, header = before.dialect.delimiter, before.header
             return Delimited(
                 opened,
                 skipped,
-                delimiter=found.delimiter,
-                header=found.header,
+                delimiter=delimiter,
+                header=header,
                 columns=self.columns,
                 sample=sample,
                 usual="\t" if self.format == "tsv" else ",",
                 infer=self.infer,
                 wanted=wanted,
             )
-        if self.format == "jsonl":
+        if self.format in DICTS:
             label = None if self.given is None else self.given.label
             known = [] if before is None else before.schema.names
-            return JsonLines(
+            return DICTS[self.format](
                 opened, skipped, self.columns, optional=label, known=known, sample=sample, infer=self.infer
             )
         return ArrowBatches(opened, self.format)
