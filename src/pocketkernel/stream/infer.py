@@ -150,7 +150,7 @@ def _plain_numbers(sample: Sample) -> set[str]:
     broken = (~absent & (numbers != np.floor(numbers))).any(axis=1)
     with np.errstate(invalid="ignore"):  # infinity less infinity
         counting = high - low + 1 == np.sum(~absent, axis=1)
-    likely_ids = (low >= 0) & (low <= high / 100) & (high > MANY_NUMBERS)
+    likely_ids = (low >= 0) & (low <= high / 100) & (high > MANY_NUMBERS) & (sample.rows > 2 * MANY_NUMBERS)
     plain = (low < high) & (broken | ~(counting | likely_ids | ((low >= FIRST_DAY) & (high <= LAST_DAY))))
     return {
         name
