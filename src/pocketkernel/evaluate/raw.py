@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,7 +35,8 @@ class RawModel:
     """A model with its pipeline: rows are encoded and scaled as in the run that trained it.
 
     Rows are a dict of values by column, a list of dicts, a data frame of any library, or a path, glob or binary file in
-    any format that a run reads. The model of a LIBSVM file also takes arrays and sparse matrices. Several threads may
+    any format that a run reads. The model of a LIBSVM file also takes arrays and sparse matrices. Rows to predict are not
+    taken for the next ones after the learned rows, unless `continues=True` says so: see `predict`. Several threads may
     predict at a time; `learn` waits for them, and they for it, also while a file or a pipe is being read.
 
     Attributes
@@ -61,24 +63,35 @@ class RawModel:
 
     # ---- answering --------------------------------------------------------------------------------------------------
 
-    def predict(self, rows: Any) -> Array:
-        """Labels, or numbers of a regressor, for rows as they are. Learns nothing."""
-        return self._answers("predict", rows)
+    def predict(self, rows: Any, *, continues: bool = False) -> Array:
+        """Labels, or numbers of a regressor, for rows as they are. Learns nothing.
 
-    def predict_proba(self, rows: Any) -> Array:
-        """Probabilities of the classes, in the order of ``model.classes_``."""
-        return self._answers("predict_proba", rows)
+        Parameters
+        ----------
+        rows
+            As everywhere.
+        continues : bool, default=False
+            Whether each row is the next one after the last that was learned, so that the last labels help to predict
+            it. A regressor does not use them.
+        """
+        return self._answers("predict", rows, continues)
 
-    def decision_function(self, rows: Any) -> Array:
-        """Scores of the rows."""
-        return self._answers("decision_function", rows)
+    def predict_proba(self, rows: Any, *, continues: bool = False) -> Array:
+        """Probabilities of the classes, in the order of ``model.classes_``; `continues` as in `predict`."""
+        return self._answers("predict_proba", rows, continues)
+
+    def decision_function(self, rows: Any, *, continues: bool = False) -> Array:
+        """Scores of the rows; `continues` as in `predict`."""
+        return self._answers("decision_function", rows, continues)
 
     def predict_interval(self, rows: Any, coverage: float = 0.9) -> Array:
         """Lower and upper bounds, of a regressor."""
-        return self._answers("predict_interval", rows, coverage)
+        return self._answers("predict_interval", rows, False, coverage)
 
-    def _answers(self, method: str, rows: Any, *more: Any) -> Array:
+    def _answers(self, method: str, rows: Any, continues: bool, *more: Any) -> Array:
         answer = getattr(self.model, method)
+        if hasattr(self.model, "classes_"):
+            answer = partial(answer, continues=continues)
         with together(self):
             return np.concatenate([answer(X, *more) for X in self._encoded(rows)])
 
