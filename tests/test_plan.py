@@ -9,7 +9,7 @@ import pytest
 
 from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, PocketClassifier, PocketRegressor, learners
 from pocketkernel.learners._plan import Plan
-from pocketkernel.memory import parse_bytes
+from pocketkernel.memory import as_text, parse_bytes
 
 LEARNERS = [getattr(learners, name) for name in learners.__all__]
 POCKETS = (PocketClassifier, PocketRegressor)  # whose only budget is memory
@@ -32,10 +32,10 @@ def test_refused_or_as_planned(learner, memory, d, dtype):
     try:
         plan = learner.plan(d, memory=memory, dtype=dtype)
     except ValueError as refusal:
-        least = int(str(refusal).split()[-2])
+        least = int(re.search(r"at least (\d+) bytes", str(refusal))[1])
         assert str(refusal) == (
             f"memory={memory!r} ({bytes_} bytes) is too small: {learner.__name__} with {d} features needs at least "
-            f"{least} bytes."
+            f"{least} bytes: use memory={as_text(least)!r} or more."
         )
         assert least > bytes_
         with pytest.raises(ValueError, match="too small"):
