@@ -613,7 +613,7 @@ def test_a_loaded_run(tmp_path):
 
     def teach(model, pieces):
         for at in pieces:
-            model.learn(rows[at : at + 8])
+            model.partial_fit(rows[at : at + 8])
 
     def ask(model):
         return bits(model.predict_proba([{"size": 0.3, "colour": "c7"}, {"size": -1.0, "colour": "c0"}]))

@@ -8,14 +8,14 @@ import reprlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
-from pocketkernel._fields import Check, Fields, is_dict, is_flag, is_text, list_of, optional
+from pocketkernel._fields import Check, Fields, all_fields, is_count, is_dict, is_flag, is_text, list_of, optional
 from pocketkernel.model_file import Arrays, Contents, ModelFileError, below, naming
 from pocketkernel.stored import decode, estimator_of, read
 from pocketkernel.stream import SCALERS, Block, Scaler, Stream, open_stream
 from pocketkernel.stream.block import is_sparse
-from pocketkernel.stream.encode import Encoding
+from pocketkernel.stream.encode import Encoding, Missing
 from pocketkernel.stream.files import SUFFIXES, Source, named_format
 
 MODEL = "model.safetensors"
@@ -29,6 +29,14 @@ READING: dict[str, Check] = {
     "columns": optional(list_of(is_text)),
 }
 """Options of `open_stream` that say how a file is cut into fields."""
+
+_ARE_NAMES: Check = list_of(lambda value: type(value) in (str, int))
+ASKED: dict[str, Check] = {
+    **dict.fromkeys(("drop", "categorical", "numeric", "date"), _ARE_NAMES),
+    **dict.fromkeys(("max_categories", "hash_width"), is_count),
+    "missing": lambda value: value in get_args(Missing),
+}
+"""Options of `open_stream` that say what becomes of the columns of a table; the encoding is what came of them."""
 
 MOST_DENSE = 1 << 25
 """Numbers in a block that may be made dense."""
@@ -48,12 +56,18 @@ class Pipeline:
         What it has learned.
     reading : dict
         Options of `open_stream` that say how a file is cut into fields: format, delimiter, header, columns.
+    asked : dict
+        Options of `open_stream` that were given for its columns: drop, categorical and others.
+    columns : list of str or None
+        Names of all columns that the first rows had but the label, if that is known.
     """
 
     n_features: int
     encoding: dict[str, Any] | None = None
     scaler: Scaler | None = None
     reading: dict[str, Any] = field(default_factory=dict)
+    asked: dict[str, Any] = field(default_factory=dict)
+    columns: list[str] | None = None
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -103,7 +117,8 @@ class Pipeline:
     def written(self) -> tuple[dict[str, Any], Arrays]:
         """Everything, as a section of a model file and arrays for it."""
         section = {"reading": self.reading, "encoding": self.encoding, "scaler": self.scaler and self.scaler.kind}
-        return section, scaler_arrays(self.scaler)
+        more = {"asked": self.asked, "columns": self.columns}
+        return section | {name: value for name, value in more.items() if value}, scaler_arrays(self.scaler)
 
     @classmethod
     def of(cls, contents: Contents) -> Self | None:
@@ -112,6 +127,7 @@ class Pipeline:
             return None
         given = Fields(contents.sections[PIPELINE], PIPELINE)
         reading = Fields(given.take("reading", is_dict), "pipeline.reading")
+        asked = all_fields(given.take("asked", is_dict, {}), "pipeline.asked", ASKED)
         encoding = given.take("encoding", optional(is_dict))
         n_features = contents.model["n_features"]
         self = cls(
@@ -119,6 +135,8 @@ class Pipeline:
             encoding,
             scaler_of(given.take("scaler", optional(is_text)), contents.arrays, n_features),
             {name: reading.take(name, check) for name, check in READING.items() if name in reading},
+            asked,
+            given.take("columns", list_of(is_text), None),
         )
         reading.end()
         given.end()

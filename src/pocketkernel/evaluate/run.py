@@ -16,7 +16,7 @@ from pocketkernel.evaluate.ahead import ahead
 from pocketkernel.evaluate.arrivals import Arrivals, room_of
 from pocketkernel.evaluate.influence import SCORES, influence_of
 from pocketkernel.evaluate.metrics import ClassificationMetrics, Metrics, RegressionMetrics
-from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline, ready
+from pocketkernel.evaluate.pipeline import ASKED, PIPELINE, READING, Pipeline, ready
 from pocketkernel.evaluate.progressive import Progress, follow, follow_values
 from pocketkernel.evaluate.record import Record
 from pocketkernel.evaluate.recorder import Recorder
@@ -179,8 +179,9 @@ class Run:
         """How rows have been encoded and scaled so far."""
         given = {name: value for name, value in self._reading.items() if name in READING}
         reading = {"format": self.stream.format, **self.stream.dialect, **given}
+        asked = {name: value for name, value in self._reading.items() if name in ASKED and ASKED[name](value)}
         encoding = None if self.stream.encoding is None else self.stream.encoding.to_dict()
-        return Pipeline(self.stream.n_features, encoding, self.scaler, reading)
+        return Pipeline(self.stream.n_features, encoding, self.scaler, reading, asked)
 
     def to_bytes(self) -> bytes:
         """A model file of what was learned, with the pipeline."""

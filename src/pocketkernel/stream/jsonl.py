@@ -168,7 +168,7 @@ class JsonLines:
             return self._error(_SHALLOW, shown(line), number)
         if b"\\u" in line and (half := _half_character(row)):
             return self._error("text of whole characters", f"{half!r}, half a pair", number)
-        return _flat(row)
+        return flattened(row)
 
     def _array(self, text: Text) -> Iterator[Row | None]:
         """Objects of one array, in constant memory; what is wrong with its syntax ends it."""
@@ -289,13 +289,13 @@ def _half_character(row: dict[str, Any]) -> str:
     return ""
 
 
-def _flat(row: dict[str, Any], before: str = "") -> dict[str, Any]:
+def flattened(row: dict[str, Any], before: str = "") -> dict[str, Any]:
     """The same with keys of objects within it as `user.age`."""
     if not before and dict not in map(type, row.values()):
         return row
     flat: dict[str, Any] = {}
     for key, value in row.items():
-        flat |= _flat(value, f"{before}{key}.") if isinstance(value, dict) else {before + key: value}
+        flat |= flattened(value, f"{before}{key}.") if isinstance(value, dict) else {before + key: value}
     return flat
 
 
