@@ -74,9 +74,9 @@ void kernel_values(const Settings& settings, bool doubles, const std::string& le
 }
 
 // Writes the values of a dict of features into a float64 row, zeros elsewhere. A name in `columns` has its own column;
-// a name with k + 1 in `shared` is added to column k, one with -(k + 1) is subtracted from it. Returns how many values
-// were shared; -1 if a name is in neither, two shared values fall into one column (their order would matter), or a
-// value is not a number. The row is then partly written.
+// a name with k + 1 in `shared` is added to column k, one with -(k + 1) is subtracted from it, NaN is not. Returns how
+// many values were shared; -1 if a name is in neither, two shared values fall into one column (their order would
+// matter), or a value is not a number. The row is then partly written.
 int fill_row(const nb::dict& columns, const nb::dict& shared, const nb::dict& features, nb::handle row) {
     const View out(row, true);
     if (!out.has(2, "d")) throw nb::value_error("expected a float64 matrix with one row");
@@ -109,6 +109,7 @@ int fill_row(const nb::dict& columns, const nb::dict& shared, const nb::dict& fe
             values[at] = number;
             continue;
         }
+        if (number != number) continue;  // what is missing adds nothing
         if (count == 16) return -1;
         for (int other = 0; other < count; ++other)
             if (shares[other].column == at) return -1;

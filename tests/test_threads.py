@@ -555,7 +555,7 @@ def test_river(how, width):
     asked = {f"x{k}": 0.01 * k for k in range(160)}
 
     def make():
-        model = river.KernelClassifier(PocketClassifier(memory="40KiB"), n_classes=6, width=width, seed=0)
+        model = river.KernelClassifier(PocketClassifier(memory="40KiB", n_classes=6), width=width, seed=0)
         model.learn_one(rows[0], labels[0])
         return model
 
