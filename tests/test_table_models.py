@@ -5,6 +5,7 @@ import csv
 import datetime as dt
 import io
 import pickle
+import sys
 from decimal import Decimal
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pocketkernel
 import tables
+from alarm import rung
 from pocketkernel import MOMDS, MulticlassMOMDS, PocketClassifier, PocketRegressor, TableClassifier, TableRegressor
 from pocketkernel.cli import main
 from pocketkernel.evaluate import Job, load_with_pipeline, run_job
@@ -125,6 +127,7 @@ def test_a_table_gives_the_model_of_a_run(tmp_path):
     model = TableClassifier(random_state=0)
     scores = model.predict_then_learn(frame, y)
     assert state(model) == state(one)
+    assert model.schema_ == one.schema_
     assert model.classes_.tolist() == one.classes_.tolist() == ["no", "yes"]
     assert np.count_nonzero((scores >= 0) != (y == "yes")) == done.progress.mistakes
     assert {role.split(":")[0] for role in model.schema_.values()} >= {
@@ -304,6 +307,17 @@ def test_first_rows_of_any_library(make):
     assert one.feature_names_in_.tolist() == other.feature_names_in_.tolist() == list(frame.columns)
 
 
+def test_row_by_row_from_the_first_one():
+    """Of fewer than 5 rows, numbers are numbers, and all else is categories."""
+    model = TableClassifier(random_state=0)
+    rows = [{"size": k % 7, "colour": ["red", "blue"][k % 3 > 0], "note": None} for k in range(200)]
+    for k, row in enumerate(rows):
+        model.partial_fit(row, ["no" if k % 3 else "yes"], classes=["yes", "no"])
+    assert model.schema_["size"] == "number: as it is" and model.schema_["colour"].startswith("category")
+    assert model.predict(rows[:6]).tolist() == ["yes", "no", "no"] * 2
+    assert model.learner_.diagnostics_.rounds == 200
+
+
 def test_nested_values():
     rows = [{"user": {"age": 20 + k % 9, "tags": ["a"]}, "y": "old" if k % 9 > 4 else "young"} for k in range(60)]
     model = TableClassifier(random_state=0, label="y").partial_fit(rows)
@@ -329,6 +343,10 @@ def test_arrays():
     model = TableClassifier(random_state=0).fit(texts, texts[:, 0] == "red")
     assert model.predict(np.array([["red", 2]], dtype=object)).tolist() == [True]
     assert model.schema_["x0"] == "category: 2 levels in 2 columns"
+    same = TableClassifier.from_bytes(TableClassifier(random_state=0).fit(X, y).to_bytes())
+    assert not hasattr(same, "feature_names_in_") and same.predict(X[:5]).shape == (5,)
+    with pytest.raises(ValueError, match="X has 3 features, but TableClassifier is expecting 4 features as input"):
+        same.predict(X[:, :3])
     named = TableClassifier(random_state=0).fit(pd.DataFrame(X, columns=list("abcd")), y)
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         assert named.predict(X[:3]).shape == (3,)
@@ -581,6 +599,7 @@ def test_a_saved_model_is_that_of_a_run(tmp_path, monkeypatch, capsys):
         assert other.to_bytes() == model.to_bytes()
         assert other.feature_names_in_.tolist() == list(frame.columns)
         assert (other.n_features_in_, other.nbytes) == (len(frame.columns), model.nbytes)
+        assert list(other.schema_.items()) == list(model.schema_.items())
         other.partial_fit(frame, y)
         assert other.to_bytes() != model.to_bytes()
     assert (same.drop, same.learner.memory, same.learner.random_state) == (["zip"], "16KiB", 0)
@@ -672,3 +691,24 @@ def test_prediction_is_pure():
     model.predict(frame.assign(colour="never seen"))
     model.predict_proba({"size": 1.0})
     assert pickle.dumps(model) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such alarm")
+def test_ctrl_c_keeps_what_was_learned_whole():
+    """The first rows of a block have been learned: their number says which, and the model is that of these rows."""
+    frame, y = mixed(4000)
+    slow = PocketClassifier(memory="16MiB", random_state=0)
+    model = TableClassifier(slow, scale="standard").partial_fit(frame[:10], y[:10])
+
+    def endless():
+        while True:
+            model.partial_fit(frame, y)
+
+    assert rung(0.4, endless)[1]
+    learned = model.learner_.diagnostics_.rounds - 10
+    assert model.predict(frame[:3]).shape == (3,)
+    again = TableClassifier(slow, scale="standard").partial_fit(frame[:10], y[:10])
+    for _ in range(learned // 4000):
+        again.partial_fit(frame, y)
+    again.partial_fit(frame[: learned % 4000], y[: learned % 4000])
+    assert again.learner_._core.save() == model.learner_._core.save()

@@ -38,6 +38,8 @@ ASKED: dict[str, Check] = {
 }
 """Options of `open_stream` that say what becomes of the columns of a table; the encoding is what came of them."""
 
+_ARE_TEXTS: Check = list_of(is_text)
+
 MOST_DENSE = 1 << 25
 """Numbers in a block that may be made dense."""
 
@@ -58,8 +60,10 @@ class Pipeline:
         Options of `open_stream` that say how a file is cut into fields: format, delimiter, header, columns.
     asked : dict
         Options of `open_stream` that were given for its columns: drop, categorical and others.
-    columns : list of str or None
-        Names of all columns that the first rows had but the label, if that is known.
+    schema : dict or None
+        What became of each column of the first rows, in words, in their order; None if nothing was inferred.
+    named : bool
+        Whether the columns have names of their own; else they are those of an array.
     """
 
     n_features: int
@@ -67,7 +71,8 @@ class Pipeline:
     scaler: Scaler | None = None
     reading: dict[str, Any] = field(default_factory=dict)
     asked: dict[str, Any] = field(default_factory=dict)
-    columns: list[str] | None = None
+    schema: dict[str, str] | None = None
+    named: bool = True
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -117,8 +122,9 @@ class Pipeline:
     def written(self) -> tuple[dict[str, Any], Arrays]:
         """Everything, as a section of a model file and arrays for it."""
         section = {"reading": self.reading, "encoding": self.encoding, "scaler": self.scaler and self.scaler.kind}
-        more = {"asked": self.asked, "columns": self.columns}
-        return section | {name: value for name, value in more.items() if value}, scaler_arrays(self.scaler)
+        more: dict[str, Any] = {"asked": self.asked, "schema": [list(one) for one in (self.schema or {}).items()]}
+        section |= {name: value for name, value in more.items() if value}
+        return section | ({} if self.named else {"named": False}), scaler_arrays(self.scaler)
 
     @classmethod
     def of(cls, contents: Contents) -> Self | None:
@@ -129,6 +135,7 @@ class Pipeline:
         reading = Fields(given.take("reading", is_dict), "pipeline.reading")
         asked = all_fields(given.take("asked", is_dict, {}), "pipeline.asked", ASKED)
         encoding = given.take("encoding", optional(is_dict))
+        schema = given.take("schema", list_of(_is_pair), None)
         n_features = contents.model["n_features"]
         self = cls(
             n_features,
@@ -136,7 +143,8 @@ class Pipeline:
             scaler_of(given.take("scaler", optional(is_text)), contents.arrays, n_features),
             {name: reading.take(name, check) for name, check in READING.items() if name in reading},
             asked,
-            given.take("columns", list_of(is_text), None),
+            schema and dict(schema),
+            given.take("named", is_flag, True),
         )
         reading.end()
         given.end()
@@ -145,6 +153,11 @@ class Pipeline:
         if encoding is not None and (columns := Encoding.from_dict(encoding).n_features) != n_features:
             raise ModelFileError(f"pipeline.encoding makes rows of {columns} columns, and the model has {n_features}.")
         return self
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether it is a name and a sentence."""
+    return _ARE_TEXTS(value) and len(value) == 2
 
 
 def scaler_arrays(scaler: Scaler | None) -> Arrays:

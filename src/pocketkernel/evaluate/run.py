@@ -181,7 +181,8 @@ class Run:
         reading = {"format": self.stream.format, **self.stream.dialect, **given}
         asked = {name: value for name, value in self._reading.items() if name in ASKED and ASKED[name](value)}
         encoding = None if self.stream.encoding is None else self.stream.encoding.to_dict()
-        return Pipeline(self.stream.n_features, encoding, self.scaler, reading, asked)
+        schema = None if self.schema is None or len(self.schema) == SCHEMA_COLUMNS else sentences(self.schema)
+        return Pipeline(self.stream.n_features, encoding, self.scaler, reading, asked, schema)
 
     def to_bytes(self) -> bytes:
         """A model file of what was learned, with the pipeline."""
@@ -343,6 +344,17 @@ class Run:
                 f"{type(self.model).__name__} needs the number of rows of a pipe in advance: give horizon=N, or rows=N."
             )
         self.model.horizon = self.total
+
+
+def sentences(schema: list[dict[str, Any]]) -> dict[str, str]:
+    """What became of each column, by its name.
+
+    Examples
+    --------
+    >>> sentences([{"name": "colour", "role": "category", "encoded": "3 levels in 3 columns", "examples": "red"}])
+    {'colour': 'category: 3 levels in 3 columns'}
+    """
+    return {column["name"]: f"{column['role']}: {column['encoded']}" for column in schema}
 
 
 def joined_events(before: list[tuple[int, str]], latest: list[tuple[int, str]]) -> list[tuple[int, str]]:

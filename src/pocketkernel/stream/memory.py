@@ -28,7 +28,7 @@ from pocketkernel.stream.errors import StreamError, advice_on_text, shown
 from pocketkernel.stream.feature import Feature
 from pocketkernel.stream.files import CHUNK
 from pocketkernel.stream.garbage import no_search
-from pocketkernel.stream.infer import Sample
+from pocketkernel.stream.infer import FEWEST_ROWS, Sample
 from pocketkernel.stream.jsonl import flattened
 from pocketkernel.stream.schema import Inferred
 from pocketkernel.stream.table import INFERRED, Table, side_by_side
@@ -114,7 +114,7 @@ class Memory:
                 if wrong is None:
                     numbers[name] = found
         lists = frozenset(name for name in names if _has_lists(self.columns[name]))
-        return Sample(rows, rows == self.count, texts, numbers, lists)
+        return Sample(rows, FEWEST_ROWS <= rows == self.count, texts, numbers, lists)
 
     def _written(self, name: str, rows: int) -> list[str | None]:
         """The text of a column in a CSV file."""

@@ -151,5 +151,6 @@ class TableClassifier(ClassifierMixin, TableModel):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = get_tags(self._unlearned()).classifier_tags.multi_class
+        learner = self._usual() if self.learner is None else self.learner
+        tags.classifier_tags.multi_class = get_tags(learner).classifier_tags.multi_class
         return tags

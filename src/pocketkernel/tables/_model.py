@@ -20,6 +20,7 @@ from pocketkernel._alone import alone, together
 from pocketkernel._files import write_atomically
 from pocketkernel._frames import as_narwhals
 from pocketkernel.evaluate.pipeline import ASKED, PIPELINE, Pipeline, from_bytes, ready
+from pocketkernel.evaluate.run import sentences
 from pocketkernel.learners import OnlineLearner
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import SCALERS, Scaler, open_stream
@@ -62,7 +63,7 @@ ATTRIBUTES = """\
     learner_
         The learner that has learned, with its `diagnostics_` and other attributes.
     schema_ : dict
-        What became of each column of the first rows, in words. (Not stored in files.)
+        What became of each column of the first rows, in words.
     pipeline_ : Pipeline
         How rows are encoded and scaled now.
     feature_names_in_ : array
@@ -122,7 +123,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
     _encoding: Encoding | None  # None: rows of LIBSVM text, which are numbers
     _scaler: Scaler | None
     _reading: dict[str, Any]  # how files were cut into fields, of a run
-    _columns: list[str]  # of the first rows, without that of the labels
+    _named: bool  # whether the columns have names of their own; else they are those of an array
 
     def __init__(
         self,
@@ -209,8 +210,8 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         encoded = _encoded(rows, encoding)
         done = learn(learner, encoded if scaler is None else scaler.transform_then_learn(encoded), targets)
         self._note_targets(encoding, learner)
-        state = {"learner_": learner, "schema_": _sentences(schema), "_encoding": encoding, "_scaler": scaler}
-        return state | {"_reading": {}} | _named(rows.names, rows.named), done
+        state = {"learner_": learner, "_encoding": encoding, "_scaler": scaler, "_reading": {}}
+        return state | _columns(sentences([one.to_dict() for one in schema.columns]), label, named=rows.named), done
 
     def _become(self, state: dict[str, Any]) -> None:
         """Take over another state, all at once."""
@@ -220,7 +221,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
 
     def _learn_more(self, X: Any, y: Any, learn: Callable[[Any, Array, Array], Array]) -> Array:
         """Learn further rows in memory: all of them, or after an error none."""
-        encoding, scaler, rounds = self._encoding, copy.deepcopy(self._scaler), self.learner_.diagnostics_.rounds
+        encoding, scaler, core = self._encoding, copy.deepcopy(self._scaler), learners.core_of(self.learner_)
         if encoding is None:  # of LIBSVM text, whose rows are numbers
             encoded, targets = X, y
         else:
@@ -228,11 +229,15 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
             encoding = encoding.copy()
             encoded = _encoded(rows, encoding)
         encoded = encoded if scaler is None else scaler.transform_then_learn(encoded)
+        core.learned = 0
         try:
-            return learn(self.learner_, encoded, targets)
-        finally:
-            if self.learner_.diagnostics_.rounds > rounds:  # after Ctrl-C, the first rows have been learned
+            scores = learn(self.learner_, encoded, targets)
+        except KeyboardInterrupt:
+            if core.learned:  # the first rows, completely
                 self._go_on(encoding, scaler)
+            raise
+        self._go_on(encoding, scaler)
+        return scores
 
     def _learn_files(self, source: Any) -> Array:
         """Learn the rows of files, block by block: those before an error stay learned."""
@@ -337,7 +342,8 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
 
     def _answers(self, method: str, X: Any, *more: Any) -> Array:
         """What a method of the learner says of rows."""
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
         with together(self):
             answer = getattr(self.learner_, method)
             answers = [answer(rows, *more) for rows in self._to_answer(X)]
@@ -386,6 +392,10 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
             warnings.warn(f"X does not have {which}: missing in every row.", stacklevel=2)
         return rows
 
+    def _label(self) -> str | None:
+        """The column that the labels are in."""
+        return None if self._encoding is None else self._encoding.label
+
     def _with_names(self, rows: Memory) -> Memory:
         """Rows of an array, whose columns are those of the first rows."""
         name, width = type(self).__name__, len(rows.columns)
@@ -397,7 +407,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
             warnings.warn(
                 f"X does not have valid feature names, but {name} was fitted with feature names", stacklevel=2
             )
-        names = dict(zip(rows.columns, self._columns, strict=True))
+        names = dict(zip(rows.columns, (one for one in self.schema_ if one != self._label()), strict=True))
         columns = {names[old]: values for old, values in rows.columns.items()}
         return replace(rows, columns=columns, integers={names[old] for old in rows.integers})
 
@@ -409,7 +419,8 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         encoding = None if self._encoding is None else self._encoding.to_dict()
         width = self.learner_.n_features_in_
-        return Pipeline(width, encoding, self._scaler, self._reading, self._asked(), self._columns)
+        schema = getattr(self, "schema_", None)
+        return Pipeline(width, encoding, self._scaler, self._reading, self._asked(), schema, self._named)
 
     @property
     def nbytes(self) -> int:
@@ -458,17 +469,16 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         template = type(learner)(**learner.get_params(deep=False))
         encoding = None if pipeline.encoding is None else Encoding.from_dict(pipeline.encoding, frozen=False)
         label = None if encoding is None else encoding.label
-        self = cls(
-            template, label=label, scale=None if pipeline.scaler is None else pipeline.scaler.kind, **pipeline.asked
-        )
-        names = pipeline.columns
-        if encoding is not None:
-            names = names or [feature.name for feature in encoding.features]
+        scale = None if pipeline.scaler is None else pipeline.scaler.kind
+        self = cls(template, label=label, scale=scale, **pipeline.asked)
         state = {"learner_": learner, "_encoding": encoding, "_scaler": pipeline.scaler, "_reading": pipeline.reading}
-        if names is None:
-            names = []
-            state["n_features_in_"] = pipeline.n_features
-        self._become(_named(names, True) | state)
+        if pipeline.schema is not None:
+            state |= _columns(pipeline.schema, label, named=pipeline.named)
+        else:
+            names = None if encoding is None else [feature.name for feature in encoding.features]
+            state |= {"_named": True, "n_features_in_": pipeline.n_features if names is None else len(names)}
+            state |= {} if names is None else {"feature_names_in_": np.array(names, dtype=object)}
+        self._become(state)
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -484,14 +494,15 @@ _LEARNED = {
     "_encoding",
     "_scaler",
     "_reading",
-    "_columns",
+    "_named",
 }
 
 
-def _named(names: list[str], named: bool) -> dict[str, Any]:
-    """The columns of first rows, which have names of their own or are numbered."""
-    own = {"feature_names_in_": np.array(names, dtype=object)} if named and names else {}
-    return {"_columns": names, "n_features_in_": len(names), **own}
+def _columns(schema: Mapping[str, str], label: str | None, *, named: bool) -> dict[str, Any]:
+    """What is known of the columns of the first rows, which have names of their own or are those of an array."""
+    names = [name for name in schema if name != label]
+    own = {"feature_names_in_": np.array(names, dtype=object)} if named else {}
+    return {"schema_": dict(schema), "_named": named, "n_features_in_": len(names), **own}
 
 
 def _encoded(rows: Memory, encoding: Encoding) -> Array:
@@ -500,11 +511,6 @@ def _encoded(rows: Memory, encoding: Encoding) -> Array:
     parts = table.parts(max(1, NUMBERS // encoding.n_features))
     encoded = [encoding.encode(part, Skipped("raise")).X for part in parts]
     return encoded[0] if len(encoded) == 1 else np.concatenate(encoded)
-
-
-def _sentences(schema: Inferred) -> dict[str, str]:
-    """What became of each column, by its name."""
-    return {column.name: f"{column.role}: {column.encoded}" for column in schema.columns}
 
 
 def _is_source(rows: Any) -> bool:

@@ -93,7 +93,7 @@ class TableRegressor(RegressorMixin, TableModel):  # type: ignore[misc]
 
     def _targets(self, y: Any) -> Array:
         targets = as_targets(y)
-        if np.ndim(y) == 2 and targets.ndim == 1:
+        if targets.ndim == 1 and np.asarray(y).ndim == 2:
             column_or_1d(y, warn=True)
         if targets.ndim > 1:
             raise ValueError(
