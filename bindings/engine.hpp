@@ -32,16 +32,28 @@ struct Lessons {
 };
 
 // The models of a fleet: where their states are, and to which one each row belongs. Of these rows a thread takes those
-// of its part of the slots.
+// of its part of the slots. A small fleet reserves little: the first slab has 2^first_bits slots, and each one that
+// follows as many as all before it, until there are 2^slab_bits; from there on each has so many.
 struct Slots {
     unsigned char* const* slabs = nullptr;
-    unsigned slab_bits = 0;  // a slab has 2^slab_bits slots
-    std::size_t bytes = 0;   // of a slot
+    unsigned first_bits = 0, slab_bits = 0;
+    std::size_t bytes = 0;  // of a slot
     const std::size_t* of = nullptr;
     std::size_t part = 0, parts = 1;
 
     unsigned char* state(std::size_t slot) const {
-        return slabs[slot >> slab_bits] + (slot & ((std::size_t(1) << slab_bits) - 1)) * bytes;
+        const std::size_t large = slot >> slab_bits;
+        if (large != 0)
+            return slabs[slab_bits - first_bits + large] + (slot & ((std::size_t(1) << slab_bits) - 1)) * bytes;
+        unsigned k = 0;
+        while ((slot >> first_bits >> k) != 0) ++k;
+        return slabs[k] + (k == 0 ? slot : slot - (std::size_t(1) << (first_bits + k - 1))) * bytes;
+    }
+    // Slots in so many slabs.
+    std::size_t in(std::size_t count) const {
+        const std::size_t growing = slab_bits - first_bits + 1;
+        if (count == 0) return 0;
+        return count <= growing ? std::size_t(1) << (first_bits + count - 1) : (count - growing + 1) << slab_bits;
     }
 };
 

@@ -224,16 +224,16 @@ def test_predict_gives_values_and_intervals(tmp_path, capsys):
     arguments = ["predict", str(tmp_path / "houses.run"), str(tmp_path / "houses.csv")]
     assert main([*arguments, "--interval", "0.9"]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
-    assert header == "value,low,high"
-    value, low, high = np.array([line.split(",") for line in lines], dtype=float).T
+    assert header == "value,low,high,reason"
+    value, low, high = np.array([line.split(",")[:-1] for line in lines], dtype=float).T
     assert np.all((low < value) & (value < high)) and 0.8 < np.mean((low <= y) & (y <= high)) <= 1
     assert main([*arguments, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["predictions"][0] == {"value": value[0]}
+    assert json.loads(capsys.readouterr().out)["predictions"][0] == {"value": value[0], "reason": None}
     assert main([*arguments, "--proba"]) == 2
     assert "predicts numbers: use --interval" in capsys.readouterr().err
     assert main([*arguments, "--interval", "90"]) == 2
     assert "use a share from 0.01 to 0.999" in capsys.readouterr().err
-    for verb, code, words in (("inspect", 0, "numbers"), ("certify", 2, "nothing is proved")):
+    for verb, code, words in (("inspect", 0, "numbers"), ("certify", 0, "Nothing is proved")):
         assert main([verb, str(tmp_path / "houses.run")]) == code
         out, err = capsys.readouterr()
         assert words in out + err

@@ -206,7 +206,7 @@ def test_one_class_at_first(tmp_path, capsys):
 def test_skipped_lines_are_counted(tmp_path, capsys):
     (tmp_path / "bad.svm").write_text("1 1:1\n-1 1:x\n" * 20 + "-1 1:2\n")
     assert main(["run", "bad.svm", "--strict"]) == 1
-    assert "bad.svm, line 2, column 6: expected a finite number, found 'x'" in capsys.readouterr().err
+    assert "bad.svm, line 2, byte 6: expected a finite number, found 'x'" in capsys.readouterr().err
     assert run(capsys, "bad.svm", "--no-report")["skipped"] == 20
     assert main(["run", "bad.svm", "--no-report"]) == 0
     assert "were skipped: 20 (" in capsys.readouterr().out

@@ -215,6 +215,14 @@ def parse_libsvm(
 ) -> Parsed: ...
 def libsvm_width(text: bytes, start: int, final: bool) -> tuple[int, int]: ...
 def parse_delimited(
-    text: bytes, start: int, final: bool, delimiter: str, kinds: str, numbers: object, spans: object, lines: object
+    text: bytes,
+    start: int,
+    final: bool,
+    delimiter: str,
+    kinds: str,
+    numbers: object,
+    spans: object,
+    lines: object,
+    quote: str = '"',
 ) -> Parsed: ...
-def delimited_end(text: bytes, start: int, delimiter: str, columns: int) -> int: ...
+def delimited_end(text: bytes, start: int, delimiter: str, columns: int, quote: str = '"') -> int: ...

@@ -11,16 +11,16 @@ from rich.live import Live
 from rich.table import Table as Grid
 
 from pocketkernel._text import plain
-from pocketkernel.cli.errors import describe
+from pocketkernel.cli.errors import faults
 from pocketkernel.cli.options import RESULTS, File, Learning, Reading, at_least, source_of
 from pocketkernel.cli.predict import Answers, answers, harmless, tell_skipped, titles_of, write_csv
 from pocketkernel.cli.schema import show_schema
-from pocketkernel.cli.show import data_out, err, print_json
+from pocketkernel.cli.show import data_out, err, print_json, prose
 from pocketkernel.cli.show import out as out_console
-from pocketkernel.evaluate.job import takes_missing
+from pocketkernel.evaluate.job import learner_class, takes_missing
 from pocketkernel.evaluate.task import CLASSIFICATION
 from pocketkernel.fleet import Fleet
-from pocketkernel.fleet.feed import Counts, Feed, pipeline_in
+from pocketkernel.fleet.feed import Counts, Feed, least_memory, pipeline_in
 from pocketkernel.report.fleet import ERROR, FEW_ROWS, MISTAKES, histogram, write_fleet_report
 from pocketkernel.report.page import Step
 from pocketkernel.report.tables import Column, Table
@@ -40,7 +40,7 @@ def run(
     max_keys: Annotated[int | None, Parameter(group=FLEET, validator=at_least(1))] = None,
     learner: Annotated[str, Parameter(group="Learner")] = "pocket",
     task: Annotated[Literal["classification", "regression"] | None, Parameter(group="Learner")] = None,
-    learning: Learning = Learning(memory="4KiB"),  # noqa: B008  (frozen)
+    learning: Learning = Learning(),  # noqa: B008  (frozen)
     rows: Annotated[int | None, Parameter(group=FLEET, validator=at_least(1))] = None,
     block: Annotated[int, Parameter(group=FLEET, validator=at_least(1))] = 4096,
     sync_every: Annotated[int, Parameter(group=FLEET, validator=at_least(1))] = 10_000,
@@ -52,6 +52,7 @@ def run(
     """Learn keyed events row by row, each in the model of its key; every row is scored before its label is used.
 
     The fleet is kept in a folder. It can be interrupted or killed at any time: the same command resumes it exactly.
+    Without --memory, a model has the least that leaves room for kernels, from 4KiB on.
 
     Parameters
     ----------
@@ -99,6 +100,8 @@ def run(
     try:
         if feed.stream.inferred is not None and not json and resumed == 0:
             show_schema(console, feed.stream, feed.task)
+        if not json and resumed == 0:
+            prose(console, _what_it_buys(feed))
         with Live(console=console, transient=True, refresh_per_second=4) as live:
             for counts in feed.steps():
                 speed = (counts.rows - resumed) / max(perf_counter() - began, 1e-9)
@@ -111,6 +114,7 @@ def run(
     skipped = feed.stream.skipped
     results |= {
         "skipped": skipped.count,
+        "memory": feed.plan.memory,
         "folder": str(out),
         "resumed_at": resumed,
         "seconds": perf_counter() - began,
@@ -121,7 +125,23 @@ def run(
         _show(results)
     if skipped.count:
         console.print(f"Rows that could not be used and were skipped: {skipped.count:,}", markup=False)
-        console.print(f"The first: {describe(skipped.reports[0])}", markup=False)
+        for fault in faults(skipped.reports[:1]):
+            prose(console, fault)
+
+
+def _what_it_buys(feed: Feed) -> str:
+    """The memory of each model, and what is in it."""
+    plan = feed.plan
+    memory = f"{plan.nbytes if plan.memory is None else plan.memory:,} bytes for each key"
+    columns = f"{plan.n_features:,} column{'s' if plan.n_features > 1 else ''}"
+    if plan.budget == 0:
+        room = {"n_classes": plan.n_classes} if plan.n_classes else {}
+        enough = least_memory(learner_class(plan.learner), plan.n_features, {}, **room)
+        return f"Memory: {memory}, which for {columns} is only a linear model; kernels need --memory {enough}."
+    chosen = f" (the least with room for kernels in {columns}; --memory changes it)" if feed.planned else ""
+    bought = [f"{name} ({number:,} {unit})" for name, number, unit in plan.experts]
+    what = "rows" if plan.budget_name == "budget" else "frequencies"
+    return f"Memory: {memory}{chosen}. It buys {', '.join(bought) or f'{plan.budget:,} {what}'}."
 
 
 @fleet.command
@@ -154,7 +174,7 @@ def predict(
         model = loaded.blank()
         stream = pipeline.open(source_of(files), block=block, on_error=on_error)
         blocks = _answers(loaded, stream, getattr(model, "classes_", None))
-        write_csv(data_out(), ["key"], titles_of(model), blocks, harmless if escape_formulas else str)
+        write_csv(data_out(), ["key", *titles_of(model)], blocks, harmless if escape_formulas else str)
     tell_skipped(stream)
 
 

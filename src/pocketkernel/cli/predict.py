@@ -4,8 +4,9 @@ import csv
 import io
 import json as js
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
 
@@ -17,15 +18,19 @@ from pocketkernel._scores import labels_of
 from pocketkernel._text import json_plain, plain
 from pocketkernel.cli.errors import describe
 from pocketkernel.cli.options import File, Format, at_least, source_of
+from pocketkernel.cli.schema import tell_absent
 from pocketkernel.cli.show import data_out, err
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.learners import loss_name
 from pocketkernel.model_file import ModelFileError
-from pocketkernel.stream import Stream
+from pocketkernel.stream import Stream, StreamError
 
 Answers = tuple[list[str] | None, list[str], list[list[float]]]
 """Ids if there are any, labels and numbers of some rows."""
+
+REASON = "reason"
+"""Title of the column that says why a row has no answer."""
 
 
 def predict(
@@ -36,7 +41,7 @@ def predict(
     out: Path | None = None,
     format: Format | None = None,
     id: str | None = None,
-    on_error: Literal["raise", "skip"] | None = None,
+    on_error: Literal["mark", "skip", "raise"] = "mark",
     delimiter: str | None = None,
     header: bool | None = None,
     block: Annotated[int, Parameter(validator=at_least(1))] = 4096,
@@ -46,8 +51,12 @@ def predict(
     """Predict the rows of a file or a pipe; write one line of CSV per row with its label and score, or its value.
 
     Rows are encoded and scaled as at the end of the run; those of a pipe are answered as they come. Labels in the file
-    are ignored and may be missing from a table. For two classes there is one score, which is 0 or more for the second
-    class; otherwise one score per class. A model of numbers gives a value, and its interval if --interval is used.
+    are ignored and may be missing from a table; any other column that it does not have counts as missing values. For
+    two classes there is one score, which is 0 or more for the second class; otherwise one score per class. A model of
+    numbers gives a value, and its interval if --interval is used.
+
+    Every row has its line, in the order of the files. The last column is the reason: empty, or why the row has no
+    answer. With --on-error skip or raise there is no such column, as all lines that are written have an answer.
 
     Parameters
     ----------
@@ -67,7 +76,9 @@ def predict(
     id
         Column whose values are written beside the answers. By default that of the run, if it had one.
     on_error
-        Lines that cannot be read: stop with an error, which is the default, or skip and count them.
+        Rows that cannot be used: write a line without an answer, with the reason (mark); leave them out and count them
+        (skip); or stop with an error after the answers of the rows before (raise). If no row has an answer, the command
+        fails.
     delimiter
         Field delimiter of a table, if different from the run.
     header
@@ -85,15 +96,19 @@ def predict(
         raise ModelFileError(f"{file} does not contain how to read rows: use a model that `pocketkernel run` wrote.")
     titles = titles_of(learner, proba, interval)
     stream = pipeline.open(
-        source_of(files), block=block, format=format, delimiter=delimiter, header=header, id=id, on_error=on_error
+        source_of(files), block=block, format=format, delimiter=delimiter, header=header, id=id, on_error="mark"
     )
+    told = tell_absent(stream)
     ids = [] if stream.encoding is None or stream.encoding.id is None else [stream.encoding.id]
+    reasons = [REASON] if on_error == "mark" else []
     with _opened(out) as target:
-        blocks = _blocks(learner, pipeline, stream, target=target, proba=proba, interval=interval)
+        found = _answered(learner, pipeline, stream, target=target, proba=proba, interval=interval)
+        kept = found if on_error == "mark" else _without_bad(found, on_error == "raise")
         if json:
-            _write_json(target, ids, titles, blocks)
+            _write_json(target, ids, titles, kept, reasons)
         else:
-            write_csv(target, ids, titles, blocks, harmless if escape_formulas else str)
+            write_csv(target, [*ids, *titles, *reasons], kept, harmless if escape_formulas else str)
+    tell_absent(stream, told)
     tell_skipped(stream)
 
 
@@ -104,16 +119,48 @@ def tell_skipped(stream: Stream) -> None:
         err().print(describe(stream.skipped.reports[0]), markup=False)
 
 
-def _blocks(
+def _answered(
     learner: Any, pipeline: Pipeline, stream: Stream, *, target: TextIO, proba: bool, interval: float | None
-) -> Iterator[Answers]:
-    """Answers for all rows. Those of a pipe are flushed before the next rows are awaited."""
+) -> Iterator[Answers | StreamError]:
+    """Answers for all rows, and errors in the place of rows that have none.
+
+    Those of a pipe are flushed before the next rows are awaited. If no row has an answer, the first error is raised.
+    """
     classes = getattr(learner, "classes_", None)
-    for block in pipeline.blocks(stream):
-        labels, numbers = answers(learner, block.X, classes=classes, proba=proba, interval=interval)
-        yield block.ids, labels, numbers
+    has_ids = stream.encoding is not None and stream.encoding.id is not None
+    rows = 0
+    for whole, errors in stream.answered():
+        at = 0
+        for place, error in [*errors, (len(whole), None)]:
+            for start in range(at, place, stream.block):
+                block = pipeline.scaled(whole[start : min(start + stream.block, place)])
+                labels, numbers = answers(learner, block.X, classes=classes, proba=proba, interval=interval)
+                keys = [""] * len(block) if has_ids and block.ids is None else block.ids
+                yield keys, labels, numbers
+            at = place
+            if error is not None:
+                yield error
+        rows += len(whole)
         if stream.live:
             target.flush()
+    if not rows and stream.skipped.count:
+        raise stream.skipped.reports[0]
+
+
+def _without_bad(found: Iterator[Answers | StreamError], stop: bool) -> Iterator[Answers | StreamError]:
+    """Answers alone; if `stop`, up to the first row that has none."""
+    for one in found:
+        if not isinstance(one, StreamError):
+            yield one
+        elif stop:
+            raise one
+
+
+def _reason(error: StreamError) -> str:
+    """What is wrong with a row, in one line."""
+    short = copy(error)
+    short.advice = ""
+    return describe(short)
 
 
 def titles_of(learner: Any, proba: bool = False, interval: float | None = None) -> list[str]:
@@ -150,17 +197,25 @@ def answers(
 
 
 def write_csv(
-    target: TextIO, ids: list[str], titles: list[str], blocks: Iterator[Answers], written: Callable[[str], str]
+    target: TextIO, titles: list[str], found: Iterable[Answers | StreamError], written: Callable[[str], str]
 ) -> None:
-    """A line for each row: its id if there is one, its label or value, and numbers."""
+    """A line for each row: its id if there is one, its label or value, and numbers; or only the reason for none."""
     writer = csv.writer(target, lineterminator="\n")
     shown = plain if target.isatty() else str
-    writer.writerow([shown(written(title)) for title in ids + titles])
+    writer.writerow([shown(written(title)) for title in titles])
     target.flush()
-    for keys, labels, numbers in blocks:
+    reason = [""] if titles[-1] == REASON else []
+    for one in found:
+        if isinstance(one, StreamError):
+            # No column of answers bears the name of a column of texts but the first, that of ids.
+            first = one.texts.get(titles[0]) or ""
+            rest = [""] * (len(titles) - 2)
+            writer.writerow([shown(written(first)), *rest, shown(written(_reason(one)))])
+            continue
+        keys, labels, numbers = one
         for row, (label, values) in enumerate(zip(labels, numbers, strict=True)):
             key = [] if keys is None else [shown(written(keys[row]))]
-            writer.writerow([*key, shown(written(label)), *map(repr, values)])
+            writer.writerow([*key, shown(written(label)), *map(repr, values), *reason])
 
 
 def harmless(label: str) -> str:
@@ -180,18 +235,31 @@ def harmless(label: str) -> str:
     return label
 
 
-def _write_json(target: TextIO, ids: list[str], titles: list[str], blocks: Iterator[Answers]) -> None:
+def _write_json(
+    target: TextIO, ids: list[str], titles: list[str], found: Iterable[Answers | StreamError], reasons: list[str]
+) -> None:
     """Written row by row, so that a long file needs no more memory than a short one."""
     target.write('{"predictions": [')
     rows = 0
-    for keys, labels, numbers in blocks:
-        for row, (label, values) in enumerate(zip(labels, numbers, strict=True)):
-            first = float(label) if titles[0] == "value" else label
-            entry: dict[str, Any] = {} if keys is None else {ids[0]: keys[row]}
-            entry |= dict(zip(titles, [first, *values], strict=True))
+    for one in found:
+        for entry in _entries(one, ids, titles, reasons):
             target.write((",\n" if rows else "\n") + json_plain(js.dumps(entry, ensure_ascii=False)))
             rows += 1
     target.write(f'\n], "rows": {rows}}}\n')
+
+
+def _entries(
+    one: Answers | StreamError, ids: list[str], titles: list[str], reasons: list[str]
+) -> Iterator[dict[str, Any]]:
+    if isinstance(one, StreamError):
+        key: dict[str, Any] = {name: one.texts.get(name) for name in ids}
+        yield key | dict.fromkeys(titles) | dict.fromkeys(reasons, _reason(one))
+        return
+    keys, labels, numbers = one
+    for row, (label, values) in enumerate(zip(labels, numbers, strict=True)):
+        first = float(label) if titles[0] == "value" else label
+        entry: dict[str, Any] = {} if keys is None else {ids[0]: keys[row]}
+        yield entry | dict(zip(titles, [first, *values], strict=True)) | dict.fromkeys(reasons)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from pocketkernel.model_file import Arrays, Contents, ModelFileError, below, nam
 from pocketkernel.stored import decode, estimator_of, read
 from pocketkernel.stream import SCALERS, Block, Scaler, Stream, open_stream
 from pocketkernel.stream.block import is_sparse
+from pocketkernel.stream.delimited import is_delimiter
 from pocketkernel.stream.encode import Encoding, Missing
 from pocketkernel.stream.files import SUFFIXES, Source, named_format
 
@@ -22,9 +23,7 @@ MODEL = "model.safetensors"
 PIPELINE = "pipeline"
 READING: dict[str, Check] = {
     "format": lambda value: is_text(value) and value in SUFFIXES,
-    "delimiter": optional(
-        lambda value: is_text(value) and len(value) == 1 and value.isascii() and value not in '"\n\r'
-    ),
+    "delimiter": optional(lambda value: is_text(value) and is_delimiter(value)),
     "header": optional(is_flag),
     "columns": optional(list_of(is_text)),
 }
@@ -116,8 +115,12 @@ class Pipeline:
     def blocks(self, stream: Stream) -> Iterator[Block]:
         """The same with what else is known of the rows, such as their ids."""
         for block in stream.arrivals() if stream.live else stream.blocks():
-            scaler = self.scaler
-            yield block if scaler is None else replace(block, X=scaler.transform(ready(block, scaler)))
+            yield self.scaled(block)
+
+    def scaled(self, block: Block) -> Block:
+        """A block as the model takes it."""
+        scaler = self.scaler
+        return block if scaler is None else replace(block, X=scaler.transform(ready(block, scaler)))
 
     def written(self) -> tuple[dict[str, Any], Arrays]:
         """Everything, as a section of a model file and arrays for it."""

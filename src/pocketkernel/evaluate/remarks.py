@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pocketkernel.evaluate.task import CLASSIFICATION
+from pocketkernel.memory import as_text, linear_only, parse_bytes
 
 NOISE = 2.0
 """Standard errors by which a learner has to be better than a constant answer, to be called better."""
@@ -61,6 +62,16 @@ def remarks_of(results: Mapping[str, Any], weighted: bool = False) -> list[str]:
     elif useless:
         found.append("The columns may say little about the label, or there are too few rows.")
     return found
+
+
+def linear_only_remark(model: Any) -> list[str]:
+    """That a learner is only a linear model, if memory has made it one; the first thing to know about its rate."""
+    needed = getattr(model, "kernels_from_", None)
+    if needed is None:
+        return []
+    classes = len(getattr(model, "classes_", ()))
+    told = linear_only(parse_bytes(model.memory), model.n_features_in_, classes, needed)
+    return [f"{told} Use --memory {as_text(needed)} or more, or fewer columns."]
 
 
 def _rarely_found(classes: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -163,6 +163,15 @@ class Run:
             self.model = self._regressor()
         self.task = task
 
+    def planned(self) -> learners.Plan | None:
+        """What the learner will be, if that is known before its first row."""
+        is_known = self.task == REGRESSION or (self.task == CLASSIFICATION and self.classes is not None)
+        if not is_known or not isinstance(self.model, learners.PocketClassifier | learners.PocketRegressor):
+            return None
+        room = 2 if self.classes is None else self.classes.room or len(self.classes.known)
+        plan: learners.Plan = self.model.plan(self.stream.n_features, n_classes=room)
+        return plan
+
     def new_metrics(self) -> Metrics:
         """Measures that have counted nothing yet."""
         if self.task == REGRESSION:

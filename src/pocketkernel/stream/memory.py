@@ -23,6 +23,7 @@ from pocketkernel.stream import schema
 from pocketkernel.stream.arrow import text_of
 from pocketkernel.stream.dates import ISO
 from pocketkernel.stream.delimited import NUMBERS, read_numbers
+from pocketkernel.stream.dicts import RARE
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.errors import StreamError, advice_on_text, shown
 from pocketkernel.stream.feature import Feature
@@ -36,9 +37,6 @@ from pocketkernel.stream.values import Floats, Texts
 
 NAME = "the rows"
 """What they are called in messages."""
-
-RARE = 0.01
-"""Share of dicts that must have a key for it to be a column; that of JSON lines."""
 
 Values = Floats | list[Any]
 _TEXT = {str, type(None)}

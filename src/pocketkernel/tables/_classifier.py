@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from pocketkernel.evaluate.task import CLASSIFICATION
 from pocketkernel.learners import OnlineKernelClassifier, PocketClassifier, check_labels, labels_by_place
 from pocketkernel.stream.delimited import read_numbers
 from pocketkernel.stream.encode import Encoding
@@ -63,6 +64,7 @@ class TableClassifier(ClassifierMixin, TableModel):  # type: ignore[misc]
 
     _takes = OnlineKernelClassifier
     _usual = PocketClassifier
+    _task = CLASSIFICATION
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Forget everything, then learn the rows of X: in random order and several times, as the learner does.

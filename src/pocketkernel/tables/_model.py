@@ -19,6 +19,7 @@ from pocketkernel import learners, model_file
 from pocketkernel._alone import alone, together
 from pocketkernel._files import write_atomically
 from pocketkernel._frames import as_narwhals
+from pocketkernel.evaluate.job import room_in_a_row
 from pocketkernel.evaluate.pipeline import ASKED, PIPELINE, Pipeline, from_bytes, ready
 from pocketkernel.evaluate.run import sentences
 from pocketkernel.learners import OnlineLearner
@@ -64,6 +65,8 @@ ATTRIBUTES = """\
         The learner that has learned, with its `diagnostics_` and other attributes.
     schema_ : dict
         What became of each column of the first rows, in words.
+    remarks_ : list of str
+        What else was found in the first rows, such as columns that decide the label alone. (Not stored in files.)
     pipeline_ : Pipeline
         How rows are encoded and scaled now.
     feature_names_in_ : array
@@ -117,9 +120,11 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
 
     _takes: ClassVar[type[OnlineLearner]]
     _usual: ClassVar[type[OnlineLearner]]
+    _task: ClassVar[str]
 
     learner_: Any
     schema_: dict[str, str]
+    remarks_: list[str]
     _encoding: Encoding | None  # None: rows of LIBSVM text, which are numbers
     _scaler: Scaler | None
     _reading: dict[str, Any]  # how files were cut into fields, of a run
@@ -211,6 +216,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         done = learn(learner, encoded if scaler is None else scaler.transform_then_learn(encoded), targets)
         self._note_targets(encoding, learner)
         state = {"learner_": learner, "_encoding": encoding, "_scaler": scaler, "_reading": {}}
+        state["remarks_"] = [*schema.remarks, *schema.leaks]
         return state | _columns(sentences([one.to_dict() for one in schema.columns]), label, named=rows.named), done
 
     def _become(self, state: dict[str, Any]) -> None:
@@ -300,7 +306,12 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
         """Decide what becomes of each column, from the first rows and their targets."""
         usual = "keep" if get_tags(learner).input_tags.allow_nan else "mean"
         options: dict[str, Any] = {"missing": usual, "max_categories": None, "hash_width": None}
-        options |= {"label": label, "id": None, "classes": None}
+        options |= {
+            "label": label,
+            "id": None,
+            "classes": None,
+            "room": room_in_a_row(learner, self._task, lambda: learner),
+        }
         options |= dict.fromkeys(("drop", "categorical", "numeric", "date"), ()) | self._asked()
         answers = in_memory(targets[:, None])
         whole = rows.integers | {label} if answers.integers else rows.integers
@@ -489,6 +500,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
 _LEARNED = {
     "learner_",
     "schema_",
+    "remarks_",
     "n_features_in_",
     "feature_names_in_",
     "_encoding",

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 
+from pocketkernel.evaluate.task import REGRESSION
 from pocketkernel.learners import PocketRegressor, as_targets
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.values import POINT, decimal_of, to_numbers
@@ -45,6 +46,7 @@ class TableRegressor(RegressorMixin, TableModel):  # type: ignore[misc]
 
     _takes = PocketRegressor
     _usual = PocketRegressor
+    _task = REGRESSION
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Forget everything, then learn the rows of X: in random order, as the learner does.
