@@ -592,7 +592,7 @@ def test_a_saved_model_is_that_of_a_run(tmp_path, monkeypatch, capsys):
     assert main(["predict", "bought.pk", "rows.csv", "--proba"]) == 0
     answers = list(csv.reader(io.StringIO(capsys.readouterr().out)))[1:]
     assert [label for label, *_ in answers] == model.predict(frame).tolist()
-    np.testing.assert_array_equal(np.array([row[1:] for row in answers], float), model.predict_proba(frame))
+    np.testing.assert_array_equal(np.array([row[1:3] for row in answers], float), model.predict_proba(frame))
     assert main(["inspect", "bought.pk"]) == 0
     same = pocketkernel.load("bought.pk")
     for other in (same, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):

@@ -173,7 +173,7 @@ class Delimited:
     def _texts_here(self, names: list[str], kinds: dict[str, str]) -> dict[str, str | None]:
         """The columns of text of the next record, if it has the right number of fields."""
         page = _Page("".join("t" if kinds.get(name) == "t" else "-" for name in self.names), 1)
-        if not page.read(self.text, self.delimiter).rows:
+        if not page.read(self.text, self.dialect).rows:
             return {}
         return dict(zip(names, (texts[0] for texts in self._texts(page.spans, {})), strict=True))
 
