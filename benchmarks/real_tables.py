@@ -165,7 +165,8 @@ def line(table: Table, options: argparse.Namespace, folder: Path) -> tuple[bool,
     baselines = [per * results["baselines"][name][key] for name in BASELINES[classes]]
     trees = lightgbm(frame, table.label, classes)
     return classes, [
-        table.name, f"{results['rows']:,}", table.label, *(f"{figure:.{digits}f}" for figure in [ours, *baselines, trees]),
+        table.name, f"{results['rows']:,}", table.label,
+        *(f"{figure:.{digits}f}" for figure in [ours, *baselines, trees]),
         verdict(ours, min(baselines), classes), verdict(ours, trees, classes),
     ]  # fmt: skip
 

@@ -18,6 +18,7 @@
 #include "arithmetic.hpp"
 #include "engine.hpp"
 #include "interrupt.hpp"
+#include "named.hpp"
 #include "pocketkernel/event_log.hpp"
 #include "pocketkernel/row.hpp"
 #include "pocketkernel/simd.hpp"
@@ -174,6 +175,28 @@ class PyLearner {
     }
     int score_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle scores, std::size_t threads) {
         return with_sparse(values, columns, starts, [&](const Rows& rows) { return score(rows, scores, threads); });
+    }
+    // The score of a dict of features, or a list of several; None if that needs Python code: see `fill`. The row is of
+    // the names that were known at the moment of the score.
+    nb::object score_named(const nb::dict& columns, const nb::dict& shared, const nb::dict& features) {
+        const std::size_t width = settings_.config.features, outputs = engine_->outputs();
+        Copied<double> values(width), scores(outputs);
+        const Py_ssize_t names = PyDict_Size(columns.ptr());
+        if (fill(columns, shared, features, values.data(), width) < 0) return nb::none();
+        Rows row;
+        row.values = values.data();
+        row.doubles = true;
+        row.count = 1;
+        row.features = width;
+        const Guard guard(turns_, Turns::reading);
+        if (PyDict_Size(columns.ptr()) != names) return nb::none();
+        const Block scratch = scratch_for(guard);
+        const auto ask = [&] { return score_slices(row, scores.data(), 1, scratch.get()); };
+        if (without_lock(row, ask) != 0) return nb::none();
+        if (outputs == 1) return nb::float_(*scores.data());
+        nb::list all;
+        for (std::size_t r = 0; r < outputs; ++r) all.append(scores.data()[r]);
+        return all;
     }
 
     // The score of each kernel for the rows of x, before the kernels are weighted.

@@ -880,9 +880,8 @@ def test_blocks_equal_rows(class_, blocks, width, seed):
         if class_ not in (MOMDH, SharedMOMDH):
             odds = many.predict_proba_many(frame)
             assert odds.index.equals(frame.index)
-            # pandas has no records without columns.
-            given = odds.to_dict("records") if len(odds.columns) else [{}] * count
-            assert given == [one.predict_proba_one(x) for x in xs]
+            records = odds.to_dict("records") if len(odds.columns) else [{}] * count
+            assert records == [one.predict_proba_one(x) for x in xs]
         many.learn_many(frame, labels)
         taught(one, xs, labels)
         assert state(one) == state(many)

@@ -429,7 +429,7 @@ def test_learning_goes_on(fruit, tmp_path):
     by_dicts.partial_fit([row | {"kind": label} for row, label in zip(rows, labels, strict=True)])
     by_y.partial_fit(rows, labels)
     for row, label in zip(rows, labels, strict=True):
-        one_by_one.partial_fit(row, [label])
+        one_by_one.partial_fit(row, label)
     assert state(by_file) != state(pocketkernel.load(folder))
     for other in (by_dicts, by_y, one_by_one):
         assert state(other) == state(by_file)

@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from pocketkernel import _core
 from pocketkernel._alone import together
 from pocketkernel._scores import labels_of
 from pocketkernel.certificate import Certificate, Guarantee
@@ -227,12 +228,13 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         Only for learners with the logistic loss. Columns are in the order of `classes_`.
         """
         coding, scores = self._scored(X)
-        if scores.ndim == 2:
-            return softmax(coding.columns(scores), axis=1)
-        if len(coding.classes) == 1:
-            return np.ones((len(scores), 1))
-        positive = expit(coding.decision(scores))
-        return np.column_stack([1.0 - positive, positive])
+        with _core.Arithmetic():  # whatever other libraries have set in this thread
+            if scores.ndim == 2:
+                return softmax(coding.columns(scores), axis=1)
+            if len(coding.classes) == 1:
+                return np.ones((len(scores), 1))
+            positive = expit(coding.decision(scores))
+            return np.column_stack([1.0 - positive, positive])
 
     def _room_for_scores(self, rows: int) -> Scores:
         return np.empty((rows, self._recipe.classes) if self._multiclass else rows)

@@ -203,8 +203,10 @@ class OnlineLearner(Parameters):
 
     def _build(self, X: Array, classes: int, restart: bool) -> None:
         """Build the learner in the core for rows like X."""
+        flag("shuffle", self.shuffle)  # what only `fit` needs is checked by whoever comes first
+        rows = X.shape[0] * self._passes(X.shape[0])
         with _core.Arithmetic():  # whatever other libraries have set in this thread
-            self._recipe = self._choose(X.shape[1], classes, X.shape[0] * self._passes(X.shape[0]) if restart else None)
+            self._recipe = self._choose(X.shape[1], classes, rows if restart else None)
         self.budget_ = self._recipe.budget
         try:
             self._core = self._recipe.build()
@@ -217,8 +219,10 @@ class OnlineLearner(Parameters):
     def _scores(self, X: Any) -> Scores:
         """Scores as the core gives them."""
         if self._takes_as_it_is(X):
-            scores = self._room_for_scores(len(X))
-            if self._core.score_dense(X, scores, thread_count(self.n_jobs, len(X) * self._core.nbytes)) == 0:
+            rows, core = len(X), self._core
+            scores = self._room_for_scores(rows)
+            threads = 1 if rows == 1 and self.n_jobs is None else thread_count(self.n_jobs, rows * core.nbytes)
+            if core.score_dense(X, scores, threads) == 0:
                 return scores
         check_is_fitted(self)
         while True:

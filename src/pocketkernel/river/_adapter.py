@@ -207,13 +207,10 @@ class Adapter(base.Estimator):
         """Score of one row, or a list of its scores if there are several; 0 before anything has been learned."""
         model = self._model
         if model is not None and type(x) is dict:
-            row, score, columns = np.empty((1, self.width)), np.empty(self._score_shape), self._columns
-            of = columns.of
-            names = len(of)
-            known = fill_row(of, columns.shared, with_text(x), row) >= 0
-            # Other names than before: another thread has learned them meanwhile.
-            if known and core_of(model).score_dense(row, score, 1) == 0 and len(of) == names:
-                return score.tolist()[0]
+            columns = self._columns
+            score = core_of(model).score_named(columns.of, columns.shared, with_text(x))
+            if score is not None:
+                return score
         return self._scores(read_dict(x, self._takes_missing()), 1)[0]
 
     def _scores(self, values: Values, count: int) -> list[Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from river import base
 from sklearn.utils import get_tags
 
-from pocketkernel import learners
+from pocketkernel import _core, learners
 from pocketkernel.learners import OnlineKernelClassifier, Plan, PocketClassifier
 from pocketkernel.river._adapter import Adapter, are_plain, check_count, implausible, writable
 from pocketkernel.river._columns import Features, Floats, pandas
@@ -130,7 +130,10 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
         self._check_loss()
         labels = self._labels
         score = self._score(x)
-        return labels.odds(score) if labels is self._labels else self.predict_proba_one(x)
+        if labels is not self._labels:
+            return self.predict_proba_one(x)
+        with _core.Arithmetic():  # whatever other libraries have set in this thread
+            return labels.odds(score)
 
     def predict_many(self, X: Any) -> Any:
         """Labels of the rows of a pandas DataFrame, as a Series with its index."""
@@ -141,7 +144,8 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
         """Probabilities of the rows of a pandas DataFrame, as a DataFrame with its index and a column per label."""
         self._check_loss()
         labels, scores = self._scored_frame(X)
-        return pandas().DataFrame(labels.odds_many(scores), index=X.index)
+        with _core.Arithmetic():
+            return pandas().DataFrame(labels.odds_many(scores), index=X.index)
 
     def _scored_frame(self, X: Any) -> tuple[Labels, list[Any]]:
         """Scores of the rows and the labels of the same moment."""

@@ -77,7 +77,7 @@ class TableClassifier(ClassifierMixin, TableModel):  # type: ignore[misc]
         X : data frame, list of dicts, dict or array
             Rows.
         y : array or series of shape (n,), default=None
-            Labels. None: they are in the column `label` of X.
+            Labels; of one dict also its label. None: they are in the column `label` of X.
         sample_weight : array of shape (n,), default=None
             Factor of the loss of each row; None means 1.
 

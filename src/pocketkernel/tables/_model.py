@@ -333,7 +333,7 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
                     f"the rows have no column {label!r}, which has the labels, but {listed(rows.names)}: give y."
                 )
             return rows.without(label), self._in_column(rows, label), label
-        targets = self._targets(y)
+        targets = self._targets([y] if isinstance(X, Mapping) and np.ndim(y) == 0 else y)
         if len(targets) != len(rows):
             raise ValueError(f"X has {len(rows)} rows but y has {len(targets)} labels: give one label per row.")
         label = label or _own_name(y, targets, rows) or _free_name(rows.names)

@@ -58,7 +58,7 @@ class TableRegressor(RegressorMixin, TableModel):  # type: ignore[misc]
         X : data frame, list of dicts, dict or array
             Rows.
         y : array or series of shape (n,), default=None
-            Targets. None: they are in the column `label` of X.
+            Targets; of one dict also its target. None: they are in the column `label` of X.
         sample_weight : array of shape (n,), default=None
             How much each row counts, relative to the others; None means 1.
 
