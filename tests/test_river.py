@@ -30,6 +30,7 @@ from pocketkernel import (
     LKMBooks,
     MulticlassMOMDS,
     PocketClassifier,
+    PocketRegressor,
     Raker,
     SharedMOMDH,
     gaussians,
@@ -1103,6 +1104,22 @@ def test_blocks_of_text_equal_rows_of_text(columns, cuts, width):
         for x, y, w in zip(xs, labels[begin:end], weights[begin:end], strict=True):
             one.learn_one(x, y, w=w)
         assert state(one) == state(many)
+
+
+def test_text_and_numbers_to_predict():
+    xs, _ = shop(200)
+    targets = [3.0 * (x["colour"] == "red") + x["size"] for x in xs]
+    one = KernelRegressor(PocketRegressor(memory="16KiB"), width=12, seed=1)
+    for x, target in zip(xs, targets, strict=True):
+        one.learn_one(x, target)
+    frame = pd.DataFrame(xs, dtype=object)[["colour", "size"]]
+    by_rows, by_frame = (KernelRegressor(PocketRegressor(memory="16KiB"), width=12, seed=1) for _ in range(2))
+    by_frame.learn_many(frame, pd.Series(targets))
+    for x, target in zip(frame.to_dict("records"), targets, strict=True):
+        by_rows.learn_one(x, target)
+    assert by_rows.to_bytes() == by_frame.to_bytes()
+    assert by_frame.predict_many(frame).tolist() == [by_rows.predict_one(x) for x in frame.to_dict("records")]
+    assert one.predict_one(xs[1] | {"colour": "red"}) > one.predict_one(xs[1] | {"colour": "blue"}) + 1
 
 
 def test_levels_beyond_the_width_share_columns_by_the_hash_of_their_name():

@@ -108,7 +108,9 @@ class Adapter(base.Estimator):
         if model is not None and type(x) is dict and type(w) is float and w > 0.0:
             # New arrays for every call, not kept ones: prediction stays pure, and threads do not interfere.
             target, row, columns = self._code(y), np.empty((1, self.width)), self._columns
-            shared = fill_row(columns.of, columns.shared, with_text(x), row)
+            shared = fill_row(columns.of, columns.shared, x, row)
+            if shared < 0 and (plain := with_text(x)) is not x:
+                shared = fill_row(columns.of, columns.shared, plain, row)
             if target is not None and shared >= 0:
                 weight = None if w == 1.0 else np.array([w])
                 if core_of(model).learn_dense(row, target, weight, np.empty(self._score_shape)) == 0:
@@ -208,7 +210,9 @@ class Adapter(base.Estimator):
         model = self._model
         if model is not None and type(x) is dict:
             columns = self._columns
-            score = core_of(model).score_named(columns.of, columns.shared, with_text(x))
+            score = core_of(model).score_named(columns.of, columns.shared, x)
+            if score is None and (plain := with_text(x)) is not x:
+                score = core_of(model).score_named(columns.of, columns.shared, plain)
             if score is not None:
                 return score
         return self._scores(read_dict(x, self._takes_missing()), 1)[0]
