@@ -62,9 +62,10 @@ struct Fault {
 };
 
 // What the scores of a row say of the known classes, if there are outputs for more than two: the true one, the
-// predicted one, that of the linear part, the probability of the predicted one, and the loss.
+// predicted one, those of the linear part and without the last labels, the probability of the predicted one, and the
+// loss.
 struct Answer {
-    double label, place, linear_place, probability, loss;
+    double label, place, linear_place, place_apart, probability, loss;
 };
 
 // The host's side of the core's watch.hpp, for the thread that learns: keeps the state from before a row that takes
@@ -106,15 +107,19 @@ class Engine {
     // Scores are written row by row, `outputs` of them each.
     virtual std::size_t outputs() const = 0;
     virtual bool is_regressor() const = 0;
-    // Also those of the learner's linear part, unless `linear` is null; only if the learner tells them. With `answers`,
-    // of a classifier whose first `known` outputs have a label, both have room for one row.
+    // Also those of the learner's linear part, unless `linear` is null, and those without the last labels, unless
+    // `apart` is null; only if the learner tells them. With `answers`, of a classifier whose first `known` outputs have
+    // a label, all three have room for one row.
     virtual bool tells_linear() const = 0;
+    virtual bool tells_apart() const = 0;
     virtual void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots = nullptr,
                        Watch* watch = nullptr, double* linear = nullptr, Answer* answers = nullptr,
-                       std::size_t known = 0) = 0;
+                       std::size_t known = 0, double* apart = nullptr) = 0;
     // Several threads may score at once, each with its own scratch; null means the learner's own.
     virtual std::size_t scratch_bytes() const = 0;
-    virtual void score(const Rows& rows, double* scores, void* scratch, const Slots* slots = nullptr) = 0;
+    // `continues` says whether each row is taken for the one after the last that was learned.
+    virtual void score(const Rows& rows, double* scores, void* scratch, const Slots* slots = nullptr,
+                       bool continues = true) = 0;
     // K scores for each row; not of a multiclass learner.
     virtual void kernel_scores(const Rows& rows, double* scores, void* scratch) = 0;
     virtual std::size_t coefficients(std::size_t kernel, double* out) const = 0;  // how many; null only counts
@@ -129,7 +134,7 @@ class Engine {
     // Of a regressor, for each output: how far below and above an answer targets lie, for a share of them; likewise.
     virtual bool margins(double share, double* out) const = 0;
     // Bytes of the block that the frequencies, the ring and the ferns have; and how many changes of the stream were
-    // noticed, with the row and the kind of the last ones (room for `EventLog::most` pairs); likewise.
+    // noticed, with row, kind, column and change of the last ones (room for `EventLog::most` of them); likewise.
     virtual bool shares(double* out) const = 0;
     virtual bool events(std::uint64_t& count, std::uint64_t* out) const = 0;
     virtual std::size_t constants(unsigned char* out) const = 0;  // how many bytes; null only counts

@@ -89,13 +89,13 @@ class PyFleet : public PyLearner {
             return learn_rows(rows, slots, y, weights, scores, threads, base, born);
         });
     }
-    int score_dense(nb::handle slots, nb::handle X, nb::handle scores, std::size_t threads) {
-        return with_dense(X, [&](const Rows& rows) { return score_rows(rows, slots, scores, threads); });
+    int score_dense(nb::handle slots, nb::handle X, nb::handle scores, std::size_t threads, bool continues) {
+        return with_dense(X, [&](const Rows& rows) { return score_rows(rows, slots, scores, threads, continues); });
     }
     int score_sparse(nb::handle slots, nb::handle values, nb::handle columns, nb::handle starts, nb::handle scores,
-                     std::size_t threads) {
+                     std::size_t threads, bool continues) {
         return with_sparse(values, columns, starts,
-                           [&](const Rows& rows) { return score_rows(rows, slots, scores, threads); });
+                           [&](const Rows& rows) { return score_rows(rows, slots, scores, threads, continues); });
     }
 
     // A model's state as a learner saves it.
@@ -333,7 +333,7 @@ class PyFleet : public PyLearner {
         }
     }
 
-    int score_rows(const Rows& rows, nb::handle slots, nb::handle scores, std::size_t threads) {
+    int score_rows(const Rows& rows, nb::handle slots, nb::handle scores, std::size_t threads, bool continues) {
         const std::vector<std::size_t> all = copied(slots);
         const View out(scores, true);
         if (all.size() != rows.count || !has_room(out, rows)) return unsuited;
@@ -341,7 +341,7 @@ class PyFleet : public PyLearner {
         const Lease engines(*this, threads);
         return run(rows, rows_of_slice(), [&](const Rows& slice, std::size_t first) {
             each_part(&all[first], slice.count, engines, [&](Engine& engine, const Slots& part) {
-                engine.score(slice, out.data<double>() + first * engine.outputs(), nullptr, &part);
+                engine.score(slice, out.data<double>() + first * engine.outputs(), nullptr, &part, continues);
             });
         });
     }

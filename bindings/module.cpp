@@ -165,11 +165,13 @@ NB_MODULE(_core, m) {
         .def_prop_rw("learned", &PyLearner::learned, &PyLearner::set_learned)
         .def("set_labels", &PyLearner::set_labels, "classes"_a)
         .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a.none(),
-             "labels"_a = nb::none(), "linear"_a = nb::none(), "answers"_a = nb::none())
+             "labels"_a = nb::none(), "linear"_a = nb::none(), "answers"_a = nb::none(), "apart"_a = nb::none())
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),
-             "scores"_a.none(), "labels"_a = nb::none(), "linear"_a = nb::none(), "answers"_a = nb::none())
-        .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)
-        .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a)
+             "scores"_a.none(), "labels"_a = nb::none(), "linear"_a = nb::none(), "answers"_a = nb::none(),
+             "apart"_a = nb::none())
+        .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a, "continues"_a = true)
+        .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a,
+             "continues"_a = true)
         .def("score_named", &PyLearner::score_named, "columns"_a, "shared"_a, "features"_a)
         .def("kernel_scores", &PyLearner::kernel_scores, "x"_a, "scores"_a)
         .def("coefficients", &PyLearner::coefficients, "kernel"_a)
@@ -212,9 +214,9 @@ NB_MODULE(_core, m) {
              "base"_a, "born"_a.none())
         .def("learn_sparse", &PyFleet::learn_sparse, "slots"_a, "values"_a, "columns"_a, "starts"_a, "y"_a,
              "weights"_a.none(), "scores"_a, "threads"_a, "base"_a, "born"_a.none())
-        .def("score_dense", &PyFleet::score_dense, "slots"_a, "x"_a, "scores"_a, "threads"_a)
+        .def("score_dense", &PyFleet::score_dense, "slots"_a, "x"_a, "scores"_a, "threads"_a, "continues"_a = true)
         .def("score_sparse", &PyFleet::score_sparse, "slots"_a, "values"_a, "columns"_a, "starts"_a, "scores"_a,
-             "threads"_a)
+             "threads"_a, "continues"_a = true)
         .def("save", &PyFleet::save_slot, "slot"_a)
         .def("load", &PyFleet::load_slot, "slot"_a, "state"_a, "counts"_a)
         .def("counts", &PyFleet::counts, "slot"_a)

@@ -244,7 +244,7 @@ def test_any_learner(learner, tmp_path):
 
 def expected(folder, file):
     model, pipeline, _ = load_with_pipeline(folder)
-    return np.concatenate([model.predict_proba(X) for X in pipeline.rows(pipeline.open(str(file)))])
+    return np.concatenate([model.predict_proba(X, continues=False) for X in pipeline.rows(pipeline.open(str(file)))])
 
 
 def unlabelled(file):
@@ -682,6 +682,20 @@ def test_weights():
     assert weighted.learner_.diagnostics_.rounds == keep.sum()
     ones = TableClassifier(random_state=0).partial_fit(frame, y, sample_weight=np.ones(200))
     assert state(ones) == state(TableClassifier(random_state=0).partial_fit(frame, y))
+
+
+def test_rows_are_not_taken_for_the_next_ones():
+    """Unless one says so; of labels that come in turns, the last one tells the next."""
+    rows = [{"noise": k * k % 17} for k in range(400)]
+    y = ["odd" if k % 2 else "even" for k in range(400)]
+    model = TableClassifier(random_state=0).partial_fit(rows, y)
+    sure = model.predict_proba(rows[0], continues=True)[0]
+    assert sure[0] > 0.9 and sure[0] > model.predict_proba(rows[0])[0, 0] + 0.2
+    assert model.predict(rows[:20], continues=True).tolist() == ["even"] * 20
+    scores = model.decision_function(rows[:5], continues=True)
+    assert np.all(scores != model.decision_function(rows[:5]))
+    regressor = TableRegressor(random_state=0).partial_fit(rows, np.arange(400.0))
+    assert regressor.predict(rows[0]).shape == (1,)
 
 
 def test_prediction_is_pure():

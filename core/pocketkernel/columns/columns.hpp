@@ -151,7 +151,7 @@ class Columns {
         scale_.for_each_started(f);
     }
     // Whether a column that was known has started again with this row.
-    bool take_restarted() { return scale_.take_restarted(); }
+    typename ColumnScale<T>::Restart take_restarted() { return scale_.take_restarted(); }
 
     bool valid(std::uint64_t rounds) const {
         return scale_.valid(rounds) && relevance_.valid() && (!origin_ || origin_->valid());

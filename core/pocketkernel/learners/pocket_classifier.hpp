@@ -42,7 +42,7 @@ class PocketClassifier : public Learner<T> {
     using Experts = ExpertList<Linear, Waves, Ring, Ferns, Additive, SlowLinear, Lag>;
 
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision = 10;  // 9 kept differences to means, and one unit of weights
+    static constexpr std::uint32_t revision = 11;  // 10 counted rows of columns that move on, and named no column
     static constexpr bool multiclass = true;
     static constexpr std::size_t object_bytes = Learner<T>::pocket_bytes;
 
@@ -121,39 +121,41 @@ class PocketClassifier : public Learner<T> {
     static constexpr bool takes_missing = true;  // z = 0, the usual value
     static double largest_value(Storage = Storage::full) { return ColumnScale<T>::value_limit; }
 
+    // `continues` says whether the row follows the one that was learned last: otherwise the last labels say nothing.
+    static constexpr bool knows_last_labels = true;
     template <class U>
-    void score(const Row<U>& row, Workspace<T>& work, double* F) const {
+    void score(const Row<U>& row, Workspace<T>& work, double* F, bool continues = true) const {
         if (has_block()) ferns().read(row, kept<Ferns>(work));
         typename Experts::Notes notes;
         evaluate({columns_.read(row, work.query, has_block()), work, false, false}, notes);
-        mix(work, F);
+        mix(work, F, continues);
         answer(F);
     }
 
-    // The scores of all classes, made before it learned, are left in F; those of the linear expert alone in `linear`
-    // and the loss in `loss`, unless they are null.
+    // The scores of all classes, made before it learned, are left in F; those of the linear expert alone in `linear`,
+    // those without the last labels in `apart`, and the loss in `loss`, unless they are null.
     static constexpr bool tells_linear = true;
     template <class U>
     void learn(const Row<U>& row, std::size_t y, double weight, double* F, double* linear = nullptr,
-               double* loss = nullptr) {
+               double* loss = nullptr, double* apart = nullptr) {
         if (weight == 0.0) {
             score(row, work_, F);
             if (loss && R_ > 1) *loss = lesson(F, y, slope());
-            return tell_linear(linear);
+            return tell_parts(linear, apart);
         }
         const std::uint64_t rounds = this->clock() + 1;
         if (has_block()) ferns().read(row, kept<Ferns>(work_));
-        learn(columns_.learn(row, work_.query, rounds, has_block()), rounds, y, weight, F, linear, loss);
+        learn(columns_.learn(row, work_.query, rounds, has_block()), rounds, y, weight, F, linear, loss, apart);
     }
     void learn(const Query<T>& z, std::uint64_t rounds, std::size_t y, double weight, double* F, double* linear,
-               double* told) {
+               double* told, double* apart) {
         const Seen<T> seen{z, work_, true, widths() > 0 && weighs_columns(rounds)};
         typename Experts::Notes notes;
         evaluate(seen, notes);
         mix(work_, F);
         for (std::size_t r = 0; r < R_; ++r) f()[r] = F[r];
         answer(F);
-        tell_linear(linear);
+        tell_parts(linear, apart);
         const Round row = judge(F, y, weight, rounds);
         if (told) *told = row.loss;
         if (has_block() && !repeats_) gather_evidence(seen, notes, row);
@@ -170,7 +172,8 @@ class PocketClassifier : public Learner<T> {
         if (columns_.refresh(z, work_.query, rounds, lines_, waves().pool())) measure();
         if (has_block())
             columns_.for_each_started([&](std::size_t k, double mean) { ferns().started(*this, k, mean); });
-        if (columns_.take_restarted()) note(EventLog::column_changed);
+        const auto restart = columns_.take_restarted();
+        if (restart.change != ColumnScale<T>::unchanged) note(EventLog::column_changed, restart.column, restart.change);
         if (has_block() && rounds % 64 == 0) ring().weigh(columns_.factors());
         if (Waves::owners(*this) > 0 && !repeats_ && rounds >= course_->next_review) review(rounds);
     }
@@ -228,7 +231,7 @@ class PocketClassifier : public Learner<T> {
     bool valid() const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         bool good = this->common_valid() && mixture_.valid() && ledger().valid() && columns_.valid(this->clock()) &&
-                    course_->events.valid(common_->tally.rounds) && (!has_block() || block_.valid(*this)) &&
+                    course_->events.valid(common_->tally.rounds, config_.features) && (!has_block() || block_.valid(*this)) &&
                     course_->watch.valid() && (!one_function() || wrong_labels().valid()) && course_->weights.valid() &&
                     course_->turned <= (R_ == 1);
         experts_.for_each([&](const auto& expert, auto) { good = good && expert.valid(*this); });
@@ -378,9 +381,10 @@ class PocketClassifier : public Learner<T> {
     }
     const double* scores_of(std::size_t i) const { return work_.values + i * R_; }
 
-    void mix(const Workspace<T>& work, double* F) const {
+    void mix(const Workspace<T>& work, double* F, bool with_labels = true) const {
+        const std::size_t experts = K_ - (has<Lag>() && !with_labels ? 1 : 0);
         for (std::size_t r = 0; r < R_; ++r) F[r] = 0.0;
-        for (std::size_t i = 0; i < K_; ++i)
+        for (std::size_t i = 0; i < experts; ++i)
             for (std::size_t r = 0; r < R_; ++r) F[r] += mixture_.weight(i) * work.values[i * R_ + r];
     }
 
@@ -392,10 +396,14 @@ class PocketClassifier : public Learner<T> {
         F[1] = half;
     }
 
-    void tell_linear(double* F) const {
-        if (!F) return;
-        for (std::size_t r = 0; r < R_; ++r) F[r] = work_.values[r];
-        answer(F);
+    void tell_parts(double* linear, double* apart) const {
+        if (apart) {
+            mix(work_, apart, false);
+            answer(apart);
+        }
+        if (!linear) return;
+        for (std::size_t r = 0; r < R_; ++r) linear[r] = work_.values[r];
+        answer(linear);
     }
 
     // ---- lessons ----------------------------------------------------------------------------------------------------
@@ -515,8 +523,8 @@ class PocketClassifier : public Learner<T> {
     }
 
     // The row is counted among those that were new: in a later pass it has no number.
-    void note(EventLog::Kind kind) {
-        if (!repeats_) course_->events.add(common_->tally.rounds, kind);
+    void note(EventLog::Kind kind, std::size_t column = 0, std::uint64_t change = 0) {
+        if (!repeats_) course_->events.add(common_->tally.rounds, kind, column, change);
     }
 
     // It was the stream that has changed.

@@ -41,7 +41,7 @@ class PocketRegressor : public Learner<T> {
     static constexpr std::size_t object_bytes = Learner<T>::pocket_bytes;
     using Relevance = ColumnRelevance<T, Tuning::Relevance::OfNumbers>;
     static constexpr const char* name = "pocket_regressor";
-    static constexpr std::uint32_t revision = 3;  // 2 kept differences to means, and one unit of weights
+    static constexpr std::uint32_t revision = 4;  // 3 counted rows of columns that move on
     static constexpr Task task = Task::regression;
     static constexpr bool multiclass = true;  // a score for each target
 

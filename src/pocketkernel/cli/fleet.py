@@ -150,6 +150,7 @@ def predict(
     *files: File,
     on_error: Literal["raise", "skip"] | None = None,
     block: Annotated[int, Parameter(validator=at_least(1))] = 4096,
+    continues: Annotated[bool, Parameter(negative=())] = False,
     escape_formulas: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Predict keyed rows with the model of each key; write one line of CSV per row with key, label and score.
@@ -166,6 +167,8 @@ def predict(
         Lines that cannot be read: stop with an error, which is the default, or skip and count them.
     block
         Number of rows that are scored at once.
+    continues
+        Each row is the next one of its key: the last labels of the key help to predict it, where they help at all.
     escape_formulas
         Put ' before keys and labels that a spreadsheet would treat as a formula; see `pocketkernel predict`.
     """
@@ -173,16 +176,16 @@ def predict(
     with Fleet.load(folder) as loaded:
         model = loaded.blank()
         stream = pipeline.open(source_of(files), block=block, on_error=on_error)
-        blocks = _answers(loaded, stream, getattr(model, "classes_", None))
+        blocks = _answers(loaded, stream, getattr(model, "classes_", None), continues)
         write_csv(data_out(), ["key", *titles_of(model)], blocks, harmless if escape_formulas else str)
     tell_skipped(stream)
 
 
-def _answers(loaded: Fleet, stream: Stream, classes: Any) -> Iterator[Answers]:
+def _answers(loaded: Fleet, stream: Stream, classes: Any, continues: bool) -> Iterator[Answers]:
     for part in stream.blocks():
         if part.ids is None:
             raise ValueError(f"{part.file} has no column with keys.")
-        yield part.ids, *answers(loaded, part.ids, part.X, classes=classes)
+        yield part.ids, *answers(loaded, part.ids, part.X, classes=classes, continues=continues)
 
 
 @fleet.command

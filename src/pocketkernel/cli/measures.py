@@ -8,6 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from pocketkernel.cli.show import escape
+from pocketkernel.evaluate.events import told
 from pocketkernel.evaluate.metrics.names import BASELINES
 from pocketkernel.evaluate.task import CLASSIFICATION
 
@@ -111,7 +112,7 @@ def _classes(classes: list[dict[str, Any]]) -> Table:
 
 def _events(events: list[dict[str, Any]]) -> str:
     """The latest changes of the stream."""
-    shown = [f"{event['kind']} at row {event['row']:,}" for event in events[-MOST_EVENTS:]]
+    shown = [f"{escape(told(event))} at row {event['row']:,}" for event in events[-MOST_EVENTS:]]
     more = len(events) - len(shown)
     return "  [cyan]changes[/]  " + "; ".join(shown) + (f"; and {more} before" if more else "")
 

@@ -45,6 +45,7 @@ def predict(
     delimiter: str | None = None,
     header: bool | None = None,
     block: Annotated[int, Parameter(validator=at_least(1))] = 4096,
+    continues: Annotated[bool, Parameter(negative=())] = False,
     escape_formulas: Annotated[bool, Parameter(negative=())] = False,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
@@ -85,6 +86,9 @@ def predict(
         Whether the first line of a table has the column names, if different from the run.
     block
         Number of rows that are scored at once.
+    continues
+        Each row is the next one after the last that was learned, so the last labels help to predict it. By default they
+        have no say: of a file, only the first row could be the next one.
     escape_formulas
         Put ' before labels and ids that a spreadsheet would treat as a formula: those that start with =, +, -, @, a tab
         or a newline and are not numbers. Use it if they are not your own and the CSV is opened in a spreadsheet.
@@ -102,7 +106,8 @@ def predict(
     ids = [] if stream.encoding is None or stream.encoding.id is None else [stream.encoding.id]
     reasons = [REASON] if on_error == "mark" else []
     with _opened(out) as target:
-        found = _answered(learner, pipeline, stream, target=target, proba=proba, interval=interval)
+        asked = {"proba": proba, "interval": interval, "continues": continues}
+        found = _answered(learner, pipeline, stream, target=target, **asked)
         kept = found if on_error == "mark" else _without_bad(found, on_error == "raise")
         if json:
             _write_json(target, ids, titles, kept, reasons)
@@ -120,9 +125,9 @@ def tell_skipped(stream: Stream) -> None:
 
 
 def _answered(
-    learner: Any, pipeline: Pipeline, stream: Stream, *, target: TextIO, proba: bool, interval: float | None
+    learner: Any, pipeline: Pipeline, stream: Stream, *, target: TextIO, **asked: Any
 ) -> Iterator[Answers | StreamError]:
-    """Answers for all rows, and errors in the place of rows that have none.
+    """Answers for all rows, asked for as in `answers`, and errors in the place of rows that have none.
 
     Those of a pipe are flushed before the next rows are awaited. If no row has an answer, the first error is raised.
     """
@@ -134,7 +139,7 @@ def _answered(
         for place, error in [*errors, (len(whole), None)]:
             for start in range(at, place, stream.block):
                 block = pipeline.scaled(whole[start : min(start + stream.block, place)])
-                labels, numbers = answers(learner, block.X, classes=classes, proba=proba, interval=interval)
+                labels, numbers = answers(learner, block.X, classes=classes, **asked)
                 keys = [""] * len(block) if has_ids and block.ids is None else block.ids
                 yield keys, labels, numbers
             at = place
@@ -180,7 +185,12 @@ def titles_of(learner: Any, proba: bool = False, interval: float | None = None) 
 
 
 def answers(
-    model: Any, *rows: Any, classes: Any, proba: bool = False, interval: float | None = None
+    model: Any,
+    *rows: Any,
+    classes: Any,
+    proba: bool = False,
+    interval: float | None = None,
+    continues: bool = False,
 ) -> tuple[list[str], list[list[float]]]:
     """Labels and scores (or probabilities) of some rows; or values, and the bounds of intervals.
 
@@ -190,9 +200,9 @@ def answers(
         values = model.predict(*rows)
         bounds = np.empty((len(values), 0)) if interval is None else model.predict_interval(*rows, interval)
         return list(map(repr, values.tolist())), bounds.tolist()
-    scores = model.decision_function(*rows)
+    scores = model.decision_function(*rows, continues=continues)
     labels = [plain_label(label) for label in labels_of(scores, classes).tolist()]
-    numbers = model.predict_proba(*rows) if proba else scores
+    numbers = model.predict_proba(*rows, continues=continues) if proba else scores
     return labels, np.reshape(numbers, (len(labels), -1)).tolist()
 
 

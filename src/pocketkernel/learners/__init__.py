@@ -34,6 +34,7 @@ from pocketkernel.learners.lkm_books import LKMBooks
 from pocketkernel.learners.m_omd_h import MOMDH
 from pocketkernel.learners.m_omd_s import MOMDS
 from pocketkernel.learners.multiclass_m_omd_s import MulticlassMOMDS
+from pocketkernel.learners.pocket_classifier import Event as Event
 from pocketkernel.learners.pocket_classifier import PocketClassifier
 from pocketkernel.learners.pocket_regressor import PocketRegressor
 from pocketkernel.learners.raker import Raker

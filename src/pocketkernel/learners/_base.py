@@ -191,10 +191,11 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
 
     # ---- answering --------------------------------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> Scores:
+    def decision_function(self, X: Any, *, continues: bool = True) -> Scores:
         """Scores of the rows of X. Learns nothing.
 
-        Columns follow `classes_`, the labels so far. For two: one score for each row; a score >= 0 means the positive
+        A learner that knows the last labels (PocketClassifier, unless ``lag=False``) takes each row for the next one
+        after those that were learned; with ``continues=False`` it does not, and the labels have no say. Columns follow `classes_`, the labels so far. For two: one score for each row; a score >= 0 means the positive
         class, ``classes_[1]``. For more: one for each row and class; the largest wins. While only one label is known:
         0 for each row. A long block is shared among threads (see `n_jobs`), which only affects the time.
         """
@@ -202,32 +203,33 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
             coding = self._coding  # as in `_scored`, at the cost of one call less
         except AttributeError:
             coding = None
-        scores = self._scores(X)
-        return coding.decision(scores) if coding is self._coding else self.decision_function(X)
+        scores = self._scores(X, continues)
+        return coding.decision(scores) if coding is self._coding else self.decision_function(X, continues=continues)
 
-    def _scored(self, X: Any) -> tuple[Coding, Scores]:
+    def _scored(self, X: Any, continues: bool) -> tuple[Coding, Scores]:
         """Scores of the core and the labels of the same moment."""
         try:
             coding = self._coding
         except AttributeError:  # not fitted, as the scores will say
             coding = None
-        scores = self._scores(X)
+        scores = self._scores(X, continues)
         if coding is self._coding:
             return coding, scores
-        return self._scored(X)  # another thread has brought new labels meanwhile
+        return self._scored(X, continues)  # another thread has brought new labels meanwhile
 
-    def predict(self, X: Any) -> Array:
-        """Labels of the rows of X."""
-        coding, scores = self._scored(X)
+    def predict(self, X: Any, *, continues: bool = True) -> Array:
+        """Labels of the rows of X; `continues` as in `decision_function`."""
+        coding, scores = self._scored(X, continues)
         return labels_of(coding.decision(scores), coding.classes)
 
     @available_if(_has_logistic_loss)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Scores:
+    def predict_proba(self, X: Any, *, continues: bool = True) -> Scores:
         """Probabilities of the classes for the rows of X.
 
-        Only for learners with the logistic loss. Columns are in the order of `classes_`.
+        Only for learners with the logistic loss. Columns are in the order of `classes_`; `continues` as in
+        `decision_function`.
         """
-        coding, scores = self._scored(X)
+        coding, scores = self._scored(X, continues)
         with _core.Arithmetic():  # whatever other libraries have set in this thread
             if scores.ndim == 2:
                 return softmax(coding.columns(scores), axis=1)

@@ -114,18 +114,30 @@ class TableClassifier(ClassifierMixin, TableModel):  # type: ignore[misc]
         """
         return self._learn(X, y, sample_weight, classes=classes)
 
-    def predict(self, X: Any) -> Array:
-        """Labels of the rows. Learns nothing."""
-        return self._answers("predict", X)
+    def predict(self, X: Any, *, continues: bool = False) -> Array:
+        """Labels of the rows. Learns nothing.
 
-    def decision_function(self, X: Any) -> Array:
-        """Scores of the rows, as of the learner: of two classes one score for each row. Learns nothing."""
-        return self._answers("decision_function", X)
+        Parameters
+        ----------
+        X : data frame, list of dicts, dict, array or file
+            Rows.
+        continues : bool, default=False
+            Whether each row is the next one after the last that was learned, so that the last labels help to predict
+            it; as ``pocketkernel predict --continues``.
+        """
+        return self._answers("predict", X, continues=continues)
+
+    def decision_function(self, X: Any, *, continues: bool = False) -> Array:
+        """Scores of the rows, as of the learner: of two classes one score for each row. Parameters as in `predict`."""
+        return self._answers("decision_function", X, continues=continues)
 
     @available_if(_learner_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, in the order of `classes_`; needs a learner with the logistic loss."""
-        return self._answers("predict_proba", X)
+    def predict_proba(self, X: Any, *, continues: bool = False) -> Array:
+        """Probabilities of the classes, in the order of `classes_`; needs a learner with the logistic loss.
+
+        Parameters as in `predict`.
+        """
+        return self._answers("predict_proba", X, continues=continues)
 
     @property
     def classes_(self) -> Array:

@@ -351,13 +351,13 @@ class TableModel(BaseEstimator):  # type: ignore[misc]
 
     # ---- answering --------------------------------------------------------------------------------------------------
 
-    def _answers(self, method: str, X: Any, *more: Any) -> Array:
+    def _answers(self, method: str, X: Any, *more: Any, **how: Any) -> Array:
         """What a method of the learner says of rows."""
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
         with together(self):
             answer = getattr(self.learner_, method)
-            answers = [answer(rows, *more) for rows in self._to_answer(X)]
+            answers = [answer(rows, *more, **how) for rows in self._to_answer(X)]
             return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
     def _to_answer(self, X: Any) -> Iterator[Any]:
