@@ -84,7 +84,9 @@ def files(tmp_path_factory):
         with open(folder / name, "w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["a", "b", "c", "label"])
-            writer.writerows([*map(repr, row), ["no", "yes"][label]] for row, label in zip(X[part].tolist(), y[part]))
+            writer.writerows(
+                [*map(repr, row), "no yes".split()[label]] for row, label in zip(X[part].tolist(), y[part])
+            )
     arguments = ["run", str(folder / "first.csv"), "--out", str(folder / "first.run"), "--no-report", "--json"]
     assert main(arguments) == 0
     return folder, X, np.array(["no", "yes"])[y]

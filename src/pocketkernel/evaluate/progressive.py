@@ -205,8 +205,7 @@ def _learned(
     model: Any, X: Any, y: Any, classes: Any, metrics: ClassificationMetrics | None
 ) -> tuple[Any, Sequence[Any], Any]:
     """Score and learn rows. Their scores; those of the linear part, and those without the last labels, as far as they
-    are wanted; or instead what a model tells of them.
-    """
+    are wanted; or instead what a model tells of them."""
     tell = getattr(model, "predict_then_learn_answers", None)
     if tell is not None and classes is None and metrics is not None and metrics.wants_answers:
         told = tell(X, y)

@@ -83,11 +83,15 @@ class ClassificationMetrics:
         """Prepare for rows with such labels, of which only a part may come at once: see `Confusion.expect`."""
         self.confusion.expect(y)
 
-    def update(self, y: Integers, scores: Floats, linear: Floats | None = None, apart: Floats | None = None) -> int:
+    def update(
+        self, y: Integers, scores: Floats, linear: Floats | None = None, apart: Floats | None = None
+    ) -> int:
         """Count some rows, given the number of each row's class and its scores; returns the number of mistakes."""
         return self.count(self.read(y, scores, linear, apart))
 
-    def read(self, y: Integers, scores: Floats, linear: Floats | None = None, apart: Floats | None = None) -> Answers:
+    def read(
+        self, y: Integers, scores: Floats, linear: Floats | None = None, apart: Floats | None = None
+    ) -> Answers:
         """What the scores of some rows say: all that `count` needs."""
         places = places_of(scores)
         margins = None if self.ranking is None else scores
