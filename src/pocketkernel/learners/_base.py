@@ -237,8 +237,10 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
                 return softmax(coding.columns(scores), axis=1)
             if len(coding.classes) == 1:
                 return np.ones((len(scores), 1))
-            positive = expit(coding.decision(scores))
-            return np.column_stack([1.0 - positive, positive])
+            odds = np.empty((len(scores), 2))
+            odds[:, 1] = expit(coding.decision(scores))
+            odds[:, 0] = 1.0 - odds[:, 1]
+            return odds
 
     def _room_for_scores(self, rows: int) -> Scores:
         return np.empty((rows, self._recipe.classes) if self._multiclass else rows)
