@@ -68,7 +68,9 @@ def test_what_people_see(rows, capsys):
     assert captured.err == ""
     for words in ("1,000", "rows/s", "mistakes", "loss", "of 16,384", "width 0.25", "rows.run: model.safetensors"):
         assert words in captured.out
-    assert max(map(len, captured.out.splitlines())) <= 80
+    *shown, sentence, predict, learn = captured.out.splitlines()
+    assert max(map(len, shown)) <= 80
+    assert sentence.startswith("Of 1,000 rows ") and " predict " in predict and " learn " in learn
 
 
 def test_a_terminal_is_redrawn(rows, capsys, monkeypatch):

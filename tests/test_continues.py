@@ -1,4 +1,4 @@
-"""Rows that do not follow the learned ones are predicted without the last labels, and a run says what those are worth."""
+"""Rows that do not follow the learned ones are predicted without the last labels; a run says what those are worth."""
 
 import csv
 import json
@@ -85,7 +85,7 @@ def files(tmp_path_factory):
             writer = csv.writer(file)
             writer.writerow(["a", "b", "c", "label"])
             writer.writerows(
-                [*map(repr, row), "no yes".split()[label]] for row, label in zip(X[part].tolist(), y[part])
+                [*map(repr, row), ["no", "yes"][label]] for row, label in zip(X[part].tolist(), y[part], strict=True)
             )
     arguments = ["run", str(folder / "first.csv"), "--out", str(folder / "first.run"), "--no-report", "--json"]
     assert main(arguments) == 0

@@ -556,7 +556,7 @@ def test_late_rows_that_cannot_be_used_are_left_out_and_told():
     assert len(gather(stream.blocks())) == 11_995
     assert [report.line for report in stream.skipped.reports] == [11_002, 11_003, 11_004, 11_005, 11_006]
     words = [str(report) for report in stream.skipped.reports]
-    assert "(a): expected a finite number, found 'word' (if the column has categories" in words[0]
+    assert "column 'a': expected a finite number, found 'word' (if the column has categories" in words[0]
     assert "expected 3 fields, found 2" in words[1] and "column 'y': expected one of the classes 0, 1" in words[4]
     with pytest.raises(StreamError, match="line 11002"):
         gather(inferred("a,b,y\n" + "\n".join(lines) + "\n", on_error="raise").blocks())

@@ -18,6 +18,7 @@ from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, TASKS, found_
 from pocketkernel.stream import SCALERS, open_stream
 from pocketkernel.stream.files import STDIN, Source, find, standard_input
 from pocketkernel.stream.infer import Guess
+from pocketkernel.stream.places import LAYOUT
 from pocketkernel.stream.schema import Room
 
 
@@ -159,7 +160,7 @@ class Job:
             "permute": self.permute,
             "rows": self.rows,
             "block": self.block,
-            "version": model_file.LIBRARY_VERSION,
+            "version": [model_file.LIBRARY_VERSION, LAYOUT],
         }
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
