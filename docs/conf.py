@@ -65,6 +65,33 @@ def write_pages(_: Sphinx) -> None:
         '<p><a href="playground.html">Open the playground on its own page</a></p>\n'
     )
     (folder / "playground.md").write_text(there if PLAYGROUND.is_file() else "")
+    (folder / "tuning.md").write_text(tables_of_numbers((HERE.parent / "core/pocketkernel/tuning.hpp").read_text()))
+
+
+def tables_of_numbers(header: str) -> str:
+    """The numbers of tuning.hpp: a table for each of its structs, with the remark before it, in their order."""
+    lines, groups, remark = [], ["Tuning"], ""
+    table = ["| number | value | |", "|---|--:|---|"]
+    opened = False
+    for line in header.partition("struct Tuning {")[2].partition("\n};")[0].splitlines():
+        text = line.strip()
+        if text.startswith("// "):
+            remark = text[3:]
+        elif begun := re.fullmatch(r"struct (\w+) \{", text):
+            groups.append(begun[1])
+            opened = False
+        elif text == "};":
+            groups.pop()
+            opened = False
+        elif number := re.fullmatch(r"static constexpr [\w:]+ (\w+)(?: = |\{)(.+?)\}?;\s*(?://\s*(.*))?", text):
+            if not opened:
+                heading = " of ".join(reversed(groups[1:])) or "All"
+                lines += ["", f"### {heading}", "", *([remark, ""] if remark else []), *table]
+                opened, remark = True, ""
+            lines.append(f"| `{number[1]}` | {number[2]} | {(number[3] or '').replace('|', chr(92) + '|')} |")
+        elif text and not re.fullmatch(r"double .*;.*", text):
+            raise ValueError(f"docs/conf.py cannot read this line of tuning.hpp: {text}")
+    return "\n".join(lines) + "\n"
 
 
 def outside(app: Any, name: str, source: list[str]) -> None:

@@ -195,7 +195,9 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         """Scores of the rows of X. Learns nothing.
 
         A learner that knows the last labels (PocketClassifier, unless ``lag=False``) takes each row for the next one
-        after those that were learned; with ``continues=False`` it does not, and the labels have no say. Columns follow `classes_`, the labels so far. For two: one score for each row; a score >= 0 means the positive
+        after those that were learned; with ``continues=False`` it does not, and the labels have no say.
+
+        Columns follow `classes_`, the labels so far. For two: one score for each row; a score >= 0 means the positive
         class, ``classes_[1]``. For more: one for each row and class; the largest wins. While only one label is known:
         0 for each row. A long block is shared among threads (see `n_jobs`), which only affects the time.
         """

@@ -18,9 +18,16 @@ from pocketkernel import learners, model_file
 from pocketkernel._alone import alone, together
 from pocketkernel._files import write_atomically
 from pocketkernel.certificate import Certificate
-from pocketkernel.learners import OnlineKernelClassifier, Plan, checked_weights, core_of, is_sequence_of_labels
+from pocketkernel.learners import (
+    OnlineKernelClassifier,
+    OnlineLearner,
+    Plan,
+    checked_weights,
+    core_of,
+    is_sequence_of_labels,
+)
 from pocketkernel.model_file import ModelFileError
-from pocketkernel.river._columns import Columns, Features, Floats, Values, named, read_dict, read_frame
+from pocketkernel.river._columns import Columns, Features, Floats, Values, named, read_dict, read_frame, with_text
 
 
 class Adapter(base.Estimator):
@@ -29,9 +36,10 @@ class Adapter(base.Estimator):
     The parameter `learner` is a template: a copy of it, `learner_`, is trained.
     """
 
-    _takes: ClassVar[type] = OnlineKernelClassifier
+    _takes: ClassVar[type[OnlineLearner]] = OnlineKernelClassifier
+    _usual: ClassVar[OnlineLearner]
 
-    def __init__(self, learner: OnlineKernelClassifier, *, width: int, seed: int | None) -> None:
+    def __init__(self, learner: Any, *, width: int, seed: int | None) -> None:
         self.learner = learner
         self.width = width
         self.seed = seed
@@ -40,7 +48,11 @@ class Adapter(base.Estimator):
         self._y_name: Hashable = None
 
     def __str__(self) -> str:
-        return f"{type(self).__name__}({type(self.learner).__name__})"
+        return f"{type(self).__name__}({type(self._template()).__name__})"
+
+    def _template(self) -> Any:
+        """The learner of which a copy is trained."""
+        return self._usual if self.learner is None else self.learner
 
     # ---- what a subclass knows about targets ------------------------------------------------------------------------
 
@@ -74,11 +86,6 @@ class Adapter(base.Estimator):
     def _restore_targets(self, extra: dict[str, Any]) -> None:
         """Restore what `_written` returned, or raise `implausible()`."""
 
-    @classmethod
-    def _parameters_from(cls, learner: OnlineKernelClassifier) -> dict[str, Any]:
-        """Parameters of the subclass that a learner was made for."""
-        return {}
-
     # ---- learning ---------------------------------------------------------------------------------------------------
 
     def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
@@ -87,7 +94,9 @@ class Adapter(base.Estimator):
         Parameters
         ----------
         x : dict
-            Finite numbers by name; None or NaN is a missing value to a learner that takes them (PocketClassifier).
+            Finite numbers or text by name. Text is a feature of its own: {"colour": "red"} is {"colour=red": 1}. None
+            or NaN is a missing value to a learner that takes them (PocketClassifier); a name that has no column yet
+            gets none for it.
         y
             The label, or the number to predict.
         w : float, default=1.0
@@ -95,10 +104,12 @@ class Adapter(base.Estimator):
         """
         model = self._model
         if model is not None and type(x) is dict and type(w) is float and w > 0.0:
-            target, columns = self._code(y), self._columns
+            target, columns, learner = self._code(y), self._columns, core_of(model)
             if target is not None:
                 weight = None if w == 1.0 else np.array([w])
-                shared = core_of(model).learn_named(columns.of, columns.shared, x, target, weight)
+                shared = learner.learn_named(columns.of, columns.shared, x, target, weight)
+                if shared < 0 and (plain := with_text(x)) is not x:
+                    shared = learner.learn_named(columns.of, columns.shared, plain, target, weight)
                 if shared >= 0:
                     columns.collisions += shared
                     return
@@ -123,7 +134,7 @@ class Adapter(base.Estimator):
         weights = _weights(w, len(targets))
         if weights is not None and not weights.all():  # rows of weight 0 change nothing
             kept = weights > 0
-            values = {name: value[kept] if isinstance(value, np.ndarray) else value for name, value in values.items()}
+            values = values.take(kept)
             targets = [y for y, keep in zip(targets, kept, strict=True) if keep]
             weights = weights[kept]
         if not targets:
@@ -136,14 +147,14 @@ class Adapter(base.Estimator):
             rows = self._columns.rows(values, len(targets), new, shared)
 
             def keep() -> None:
-                self._columns.keep(new, shared, len(targets))
+                self._columns.keep(new, shared, values, len(targets))
                 self._keep(read)
 
             try:
                 if self._model is None:
                     model = self._unlearned()
                     self._begin(model, rows, numbers, weights)
-                    self._columns.keep(new, shared, len(targets))
+                    self._columns.keep(new, shared, values, len(targets))
                     self._adopt(model)
                     self._keep(read)  # until now other threads have no label to predict
                 elif new or self._is_new(read):
@@ -158,18 +169,22 @@ class Adapter(base.Estimator):
         return read_frame(X, self._takes_missing())
 
     def _takes_missing(self) -> bool:
-        return isinstance(self.learner, self._takes) and bool(get_tags(self.learner).input_tags.allow_nan)
+        learner = self._template()
+        return isinstance(learner, self._takes) and bool(get_tags(learner).input_tags.allow_nan)
 
     def _unlearned(self) -> OnlineKernelClassifier:
         """A copy of the learner that has learned nothing, with the seed."""
-        return type(self.learner)(**self.learner.get_params(deep=False) | {"random_state": self.seed})
+        learner = self._template()
+        made: OnlineKernelClassifier = type(learner)(**learner.get_params(deep=False) | {"random_state": self.seed})
+        return made
 
     def _adopt(self, model: OnlineKernelClassifier) -> None:
         self._model = model  # the last, from which on other threads predict with it
 
     def _check_parameters(self) -> None:
         """Check parameters that the learner does not check under these names."""
-        learner, seed = self.learner, self.seed
+        learner: Any = self._template()
+        seed = self.seed
         if not isinstance(learner, self._takes):
             raise TypeError(
                 f"learner={short(learner)} is not a learner of pocketkernel for a {type(self).__name__}: use for "
@@ -192,6 +207,8 @@ class Adapter(base.Estimator):
         if model is not None and type(x) is dict:
             columns = self._columns
             score = core_of(model).score_named(columns.of, columns.shared, x)
+            if score is None and (plain := with_text(x)) is not x:
+                score = core_of(model).score_named(columns.of, columns.shared, plain)
             if score is not None:
                 return score
         return self._scores(read_dict(x, self._takes_missing()), 1)[0]
@@ -302,8 +319,7 @@ class Adapter(base.Estimator):
         """The model in a file, from its learner and what was saved with it."""
         given = learner.get_params(deep=False)
         template = type(learner)(**given | {"random_state": None})
-        shape = {"width": learner.n_features_in_} | cls._parameters_from(learner)
-        self = cls(template, seed=given["random_state"], **shape)
+        self = cls(template, seed=given["random_state"], width=learner.n_features_in_)
         columns: Any = extra.get("columns")
         collisions: Any = extra.get("collisions")
         good = (
