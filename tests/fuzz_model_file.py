@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 import random
+import re
 import signal
 import struct
 import sys
@@ -22,7 +23,18 @@ from safetensors.numpy import save as save_safetensors
 from scipy import sparse
 
 from discover import ESTIMATORS, REGRESSORS, small
-from pocketkernel import Gaussian, Laplacian, Linear, ModelFileError, Polynomial, _core, learners, model_file, river
+from pocketkernel import (
+    Gaussian,
+    Laplacian,
+    Linear,
+    ModelFileError,
+    Polynomial,
+    _core,
+    get_include,
+    learners,
+    model_file,
+    river,
+)
 from pocketkernel.learners import plausible
 
 MOST_MEMORY = 2**28  # bytes beyond what the process has at the start
@@ -376,12 +388,10 @@ FAMILIES = ["gaussian", "laplacian", "polynomial", "linear", "matern32"]
 LOSSES = ["hinge", "logistic", "smooth_hinge"]
 
 
-REVISIONS = {
-    "pocket_classifier": [10],
-    "pocket_regressor": [3],
-    "raker": [2],
-    "m_omd_s": [2],
-    "multiclass_m_omd_s": [2],
+REVISIONS = {  # as the core's headers have them: from the second on they are part of the digest
+    path.stem: [int(number) for number in re.findall(r"revision = (\d+);", path.read_text())]
+    for path in (Path(get_include()) / "pocketkernel" / "learners").glob("*.hpp")
+    if path.stem != "learner"
 }
 
 

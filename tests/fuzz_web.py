@@ -40,7 +40,8 @@ COUNTS = [
 ]
 SEEDS = [-1, 2**64, 2**64 - 1, 2**63, 1.0, 1.5, "1", None, True, 10**20, 10**19, 0]
 NAMES = [None, ["a", "b", "c"], ["a", "b"], ["\x7f", "\ud800", "\U0001f600"], [1, 2, 3], "abc", ["a"] * 18, {}]
-OPTIONS = ["memory", "lag", "n_classes", "class_weight", "epochs", "random_state", "new", "", "__proto__", "toString"]
+OPTIONS = ["memory", "lag", "loss", "quantile", "n_classes", "class_weight", "epochs", "random_state", "new", "",
+           "__proto__", "toString"]  # fmt: skip
 SETTINGS = [*fuzz.HOSTILE, [[0, 1.0], [1, 2]], [["a", 1e9]], [["a", 1.1e9]], [[0, True]], [[0, -1]], [[0]], "balanced",
             1e16, 1e-5, 123456789012345680.0, 5e-324, 0.1, 1e22, 1e21]  # fmt: skip
 SIZES = [0, 1, 2, 3, 63, 64, 255, 256, 257, 10**4, 10**5, 10**6, 10**7, 2**31, 2**32 - 1, 2**32, 2**32 + 3, 2**63]
@@ -51,11 +52,14 @@ KERNELS = [
 ]  # fmt: skip
 
 
+ESTIMATORS = {"PocketClassifier": pk.PocketClassifier, "PocketRegressor": pk.PocketRegressor}
+
+
 def models():
-    """Files of PocketClassifier in single precision, with labels of every kind."""
+    """Files of what runs in the browser: in single precision, of a classifier with labels of every kind."""
     for data in fuzz.MODELS:
         _, model, _ = fuzz.unpack(data)
-        if model["estimator"] == "PocketClassifier" and not model["recipe"]["doubles"] and not model["extra"]:
+        if model["estimator"] in ESTIMATORS and not model["recipe"]["doubles"] and not model["extra"]:
             yield data
     X, _ = fuzz.rows(3)
     kinds = (
@@ -85,6 +89,9 @@ def edited(change):
 
 def labels(model, rng):
     ways = {"dtype": DTYPES, "values": VALUES, "places": PLACES, "counts": COUNTS}
+    if model["labels"] is None:  # of a regressor
+        model["labels"] = {"dtype": "<i8", "values": [0, 1]} if rng.random() < 0.5 else rng.choice(fuzz.HOSTILE)
+        return
     for _ in range(rng.choice([1, 1, 2])):
         name = rng.choice(list(ways))
         model["labels"][name] = rng.choice(ways[name] if rng.random() < 0.8 else fuzz.HOSTILE)
@@ -126,18 +133,28 @@ const m = await import(`file://${dist}/pocketkernel/pocketkernel.js`);
 await m.init(readFileSync(`${dist}/pocketkernel/pocketkernel.wasm`));
 const all = readFileSync(`${folder}/files`), told = [];
 let at = 0;
-for (const length of JSON.parse(readFileSync(`${folder}/lengths`))) {
-    const bytes = all.subarray(at, (at += length));
-    try {
-        const model = m.PocketClassifier.load(bytes);
-        const rows = new Float64Array(3 * model.features).map((_, k) => (k % 7) - 3.5);
+const learn = {
+    PocketClassifier(model, rows) {
         const label = model.labels.findIndex((one) => one !== null);
         try {
             model.learnMany(rows, [label, label, label]);
         } catch (error) {
             if (!error.message.includes("class_weight")) throw error;
         }
-        const longer = model.save().length - bytes.length, scores = model.scoreMany(rows);
+        return model.scoreMany(rows);
+    },
+    PocketRegressor(model, rows) {
+        model.predictThenLearn(rows, Array(3 * model.outputs).fill(1.5));
+        const predicted = model.predictMany(rows);
+        return Float64Array.of(...predicted, ...model.margins());
+    },
+};
+for (const [estimator, length] of JSON.parse(readFileSync(`${folder}/lengths`))) {
+    const bytes = all.subarray(at, (at += length));
+    try {
+        const model = m[estimator].load(bytes);
+        const rows = new Float64Array(3 * model.features).map((_, k) => (k % 7) - 3.5);
+        const scores = learn[estimator](model, rows), longer = model.save().length - bytes.length;
         told.push(["accepted", longer, createHash("sha256").update(scores).digest("hex")]);
     } catch (error) {
         const clear = (error instanceof TypeError || error instanceof RangeError) && error.message.endsWith(".");
@@ -145,48 +162,60 @@ for (const length of JSON.parse(readFileSync(`${folder}/lengths`))) {
     }
 }
 new m.PocketClassifier({ features: 2 }).learn([1, 2], 0);
+new m.PocketRegressor({ features: 2 }).learn([1, 2], 0);
 writeFileSync(`${folder}/told`, JSON.stringify(told));
 """
 
 
 def cases(times):
-    """Kind, number and bytes of each case."""
+    """Kind, number, the estimator that is to read them, and bytes of each case."""
     known = list(models())
     fuzz.MODELS[:] = known  # of which some kinds take another one
     for kind, (change, number) in KINDS.items():
         for n in range(max(1, int(number * times))):
             rng = random.Random(f"web {kind} {n}")
-            yield kind, n, change(rng.choice(known), rng)
+            data = rng.choice(known)
+            yield kind, n, estimator_of(data), change(data, rng)
     for n, data in enumerate(known):
-        yield "unchanged", n, data
+        for estimator in ESTIMATORS:
+            yield "unchanged", n, estimator, data
+
+
+def estimator_of(data):
+    return fuzz.unpack(data)[1]["estimator"]
 
 
 def in_node(dist, files):
-    """What the package does with each file."""
+    """What the package does with each file, given the estimator that is to read it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "files").write_bytes(b"".join(files))
-        (folder / "lengths").write_text(json.dumps([len(data) for data in files]))
+        (folder / "files").write_bytes(b"".join(data for _, data in files))
+        (folder / "lengths").write_text(json.dumps([(estimator, len(data)) for estimator, data in files]))
         command = ["node", "--input-type=module", "-e", SCRIPT, str(Path(dist).resolve()), name]
         subprocess.run(command, check=True, timeout=3000)
         return json.loads((folder / "told").read_text())
 
 
-def in_python(data):
+def in_python(estimator, data):
     """The same here."""
     try:
-        model = pk.PocketClassifier.from_bytes(data)
+        model = ESTIMATORS[estimator].from_bytes(data)
     except pk.ModelFileError as error:
         return ["refused", str(error)]
-    coding = model._coding
     rows = np.array([k % 7 - 3.5 for k in range(3 * model.n_features_in_)]).reshape(3, -1)
-    label = coding.classes[np.argmin(coding.places)]
     model.set_params(n_jobs=None)  # which may be anything
-    if model.class_weight is None:
-        model.partial_fit(rows, np.array([label] * 3, dtype=coding.classes.dtype))
+    if estimator == "PocketRegressor":
+        model.partial_fit(rows, np.full((3, model.n_outputs_), 1.5))
+        scores = np.concatenate([model.predict(rows), model.margins()], axis=None)
+    else:
+        coding = model._coding
+        label = coding.classes[np.argmin(coding.places)]
+        if model.class_weight is None:
+            model.partial_fit(rows, np.array([label] * 3, dtype=coding.classes.dtype))
+        scores = raw_scores(model, rows)
     # No address of 32 bits has such a number: these learners do not use it, but files of others do.
     kind = "too large" if model._recipe.reservoir >= 2**32 else "accepted"
-    return [kind, 0, hashlib.sha256(raw_scores(model, rows).tobytes()).hexdigest()]
+    return [kind, 0, hashlib.sha256(scores.tobytes()).hexdigest()]
 
 
 def compared(dist, times):
@@ -195,12 +224,13 @@ def compared(dist, times):
     counts, differences = Counter(), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names of columns
-        for (kind, number, data), theirs in zip(some, in_node(dist, [case[2] for case in some]), strict=True):
-            mine = in_python(data)
+        told = in_node(dist, [case[2:] for case in some])
+        for (kind, number, estimator, data), theirs in zip(some, told, strict=True):
+            mine = in_python(estimator, data)
             counts[theirs[0], mine[0]] += 1
             same = mine == theirs if mine[0] == "accepted" else theirs[0] == "refused"
             if not same:
-                differences.append((kind, number, theirs, mine))
+                differences.append((kind, number, estimator, theirs, mine))
     return counts, differences
 
 

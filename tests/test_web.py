@@ -112,6 +112,83 @@ def test_a_model_of_javascript_loads_in_python(dist, tmp_path, memory, labels):
     model.partial_fit(X, np.array(labels)[y])
 
 
+def quantities(rows=600, outputs=1):
+    """Rows with missing values, and targets of another level and unit each."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(rows, 3))
+    y = np.column_stack([np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + rng.normal(size=rows) / 4] * outputs)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, (y * 10.0 ** np.arange(outputs) + 100.0).reshape((rows,) if outputs == 1 else (rows, outputs))
+
+
+@needs_node
+@pytest.mark.parametrize("level", ["pocketkernel", "pocketkernel-scalar"])
+@pytest.mark.parametrize(
+    ("outputs", "given"), [(1, {}), (3, {"loss": "absolute"}), (1, {"loss": "quantile", "quantile": 0.8})]
+)
+def test_a_regressor_of_python_goes_on_in_javascript_and_back(dist, tmp_path, level, outputs, given):
+    X, y = quantities(outputs=outputs)
+    model = pk.PocketRegressor(memory="16KiB", random_state=2**63 + 5, **given).partial_fit(X[:300], y[:300])
+    model.save(tmp_path / "a.pk")
+    rows = [[None if np.isnan(value) else value for value in row] for row in X[300:450].tolist()]
+    (tmp_path / "rows.json").write_text(json.dumps({"rows": rows, "targets": y[300:450].reshape(150, -1).tolist()}))
+    script = """
+        const model = m.PocketRegressor.load(readFileSync(given[0]));
+        const { rows, targets } = JSON.parse(readFileSync(given[1]));
+        const missing = rows.map((row) => row.map((value) => value ?? NaN)), all = missing.flat();
+        const predicted = [...model.predict(missing[0]), ...model.predictMany(all)];
+        const intervals = [0.9, 0.5, 0.33].map((coverage) => [...model.interval(missing[1], coverage)]);
+        const first = missing.slice(0, 50).map((row, n) => [...model.learn(row, targets[n])]).flat();
+        const rest = [...model.predictThenLearn(missing.slice(50).flat(), targets.slice(50).flat())];
+        writeFileSync(given[2], model.save());
+        const { nbytes, outputs, features, budget, memory } = model;
+        console.log(JSON.stringify({ predicted, intervals, learned: [...first, ...rest], margins: [...model.margins()],
+            report: model.report(), sizes: [outputs, features, budget, memory], nbytes }));
+    """
+    seen = node(dist, script, tmp_path / "a.pk", tmp_path / "rows.json", tmp_path / "b.pk", level=level)
+    assert seen["predicted"] == [*model.predict(X[300:301]).ravel(), *model.predict(X[300:450]).ravel()]
+    for coverage, interval in zip((0.9, 0.5, 0.33), seen["intervals"], strict=True):
+        assert interval == model.predict_interval(X[301:302], coverage).ravel().tolist()
+    assert seen["learned"] == model.predict_then_learn(X[300:450], y[300:450]).ravel().tolist()
+    assert seen["margins"] == model.margins().ravel().tolist()
+    assert seen["sizes"] == [outputs, 3, model.budget_, "16KiB"] and seen["nbytes"] <= model.nbytes
+    assert seen["report"]["rows"] == 450 and seen["report"]["weights"] == model.kernel_weights_.tolist()
+    assert seen["report"]["loss"] == model.diagnostics_["cumulative_loss"] and "mistakes" not in seen["report"]
+    back = pk.load(tmp_path / "b.pk")
+    assert back.to_bytes() == model.to_bytes()
+    assert back.partial_fit(X[450:], y[450:]).to_bytes() == model.partial_fit(X[450:], y[450:]).to_bytes()
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("memory", "given"),
+    [
+        ("3KiB", {}), ("4KiB", {"loss": "absolute"}), ("16KiB", {"outputs": 4}),
+        ("64KiB", {"loss": "quantile", "quantile": 0.1}), ("1MiB", {"outputs": 2}),
+    ],
+)  # fmt: skip
+def test_a_regressor_of_javascript_loads_in_python(dist, tmp_path, memory, given):
+    outputs = given.get("outputs", 1)
+    X, y = quantities(300, outputs)
+    X = np.nan_to_num(X)
+    (tmp_path / "rows.json").write_text(json.dumps({"rows": X.ravel().tolist(), "targets": y.ravel().tolist()}))
+    script = """
+        const { rows, targets } = JSON.parse(readFileSync(given[0]));
+        const model = new m.PocketRegressor({ features: 3, memory: given[2], seed: 4, ...JSON.parse(given[3]) });
+        model.predictThenLearn(rows, targets);
+        writeFileSync(given[1], model.save());
+        console.log(JSON.stringify([...model.predictMany(rows)]));
+    """
+    predicted = node(dist, script, tmp_path / "rows.json", tmp_path / "a.pk", memory, json.dumps(given))
+    model = pk.load(tmp_path / "a.pk")
+    assert model.predict(X).ravel().tolist() == predicted
+    assert model.n_outputs_ == outputs and model.nbytes <= pk.memory.parse_bytes(memory)
+    own = {name: value for name, value in given.items() if name != "outputs"}
+    ours = pk.PocketRegressor(memory=memory, random_state=4, **own)
+    assert model.get_params() == ours.get_params() | {"memory": memory}
+    model.partial_fit(X, y)
+
+
 @needs_node
 def test_bad_files_and_arguments(dist, tmp_path):
     X, y = stream()
@@ -131,7 +208,8 @@ def test_bad_files_and_arguments(dist, tmp_path):
     """
     names = ("momds.pk", "double.pk", "damaged.pk", "short.pk")
     words = (
-        "MOMDS", "double precision", "checksum", "truncated", "too small", "X contains NaN or infinity",
+        "MOMDS, not a PocketClassifier: only PocketClassifier and PocketRegressor run here",
+        "double precision", "checksum", "truncated", "too small", "X contains NaN or infinity",
         "labels[0]=2 is not a class", "2 values", "features=0", "ascending", 'memory="many"',
     )  # fmt: skip
     messages = node(dist, script, *(tmp_path / name for name in names))
@@ -140,7 +218,7 @@ def test_bad_files_and_arguments(dist, tmp_path):
         assert word in message
 
 
-# Calls of a model with two columns and two classes, and the error of each.
+# Calls of models with two columns, a classifier `x` and a regressor `r`, and the error of each.
 REFUSED = {
     **{f"x.learn([1, 2], {one})": f"RangeError: labels[0]={one} is not a class" for one in ("NaN", "-1", "2", "1.9")},
     "x.learn([1, 2], 2 ** 32)": "RangeError: labels[0]=4294967296 is not a class",
@@ -193,6 +271,37 @@ REFUSED = {
         "lag: 1": "TypeError: lag=1 is neither true nor false",
         "linear: 'no'": 'TypeError: linear="no" is neither true nor false',
     }.items()},
+    **{f"r.learn([1, 2], {one})": f"RangeError: targets[0]={one} is not a finite number up to 1e70"
+       for one in ("NaN", "Infinity", "-Infinity", "1e+71")},
+    "r.learn([1, 2])": "TypeError: targets[0]=undefined is not a number",
+    "r.learn([1, 2], 'a')": 'TypeError: targets[0]="a" is not a number',
+    "r.learn([1, 2], null)": "TypeError: targets[0]=null is not a number",
+    "r.learn([1, 2], [])": "RangeError: 0 targets are not 1 for each row",
+    "r.learn([1, 2], [3, 4])": "RangeError: 2 targets are not 1 for each row",
+    "r.learn([1, Infinity], 0)": "RangeError: X contains NaN or infinity",
+    "r.learn([1, 2, 3], 0)": "RangeError: 1 rows of 2 columns have 2 values, but 3",
+    "r.predictThenLearn([1, 2])": "TypeError: targets is not an array of numbers",
+    "r.predictThenLearn([1, 2, 3, 4], [1, 'a'])": 'TypeError: targets[1]="a" is not a number',
+    "r.predictThenLearn([1, 2, 3, 4], [1, NaN])": "RangeError: targets[1]=NaN is not a finite number",
+    "r.predictThenLearn([1, 2, 3, 4], [1])": "RangeError: 1 rows of 2 columns have 2 values, but 4",
+    "r.predictThenLearn(late, new Float64Array(9000))": "RangeError: X contains NaN or infinity",
+    "r.predictMany([1, 2, 3])": "RangeError: 2 rows of 2 columns have 4 values, but 3 were given",
+    "r.predict(['1', '2'])": 'TypeError: rows[0]="1" is not a number',
+    **{f"r.interval([1, 2], {one})": f"RangeError: coverage={one} is not a share from 0.01 to 0.999"
+       for one in ("0", "1", "NaN", '"0.9"', "null")},
+    "m.PocketRegressor.load(x.save())": "TypeError: the file contains a PocketClassifier, not a PocketRegressor: use",
+    "m.PocketClassifier.load(r.save())": "TypeError: the file contains a PocketRegressor, not a PocketClassifier: use",
+    **{f"new m.PocketRegressor({{ features: 2, {option} }})": error for option, error in {
+        "outputs: 0": "RangeError: outputs=0 is not a number of targets",
+        "outputs: 1001": "RangeError: outputs=1001 is not a number of targets",
+        "loss: 'log'": 'RangeError: loss="log" is not one of "squared", "absolute", "quantile"',
+        "loss: 'toString'": 'RangeError: loss="toString" is not one of',
+        "loss: 'quantile', quantile: 1": "RangeError: quantile=1 is not a number from 0.001 to 0.999",
+        "quantile: '0.5'": 'RangeError: quantile="0.5" is not a number',
+        "seed: -1": "RangeError: seed=-1 is not a whole number",
+        "memory: '500B'": "RangeError: memory=500 bytes is too small: use at least",
+    }.items()},
+    "new m.PocketRegressor()": "RangeError: features=undefined is not a number of columns",
     "new m.PocketClassifier({ features: 2 ** 32 + 3 })": "RangeError: features=4294967299 is not a number of columns",
     "new m.PocketClassifier({ features: 1e6, classes: 10000, linear: true })": "RangeError: a model of Infinity bytes",
 }  # fmt: skip
@@ -204,14 +313,17 @@ def test_what_is_refused_changes_nothing(dist):
     script = """
         const gone = new Float64Array(2), late = new Float64Array(18000).fill(1, 0, 17999).fill(Infinity, 17999);
         structuredClone(gone.buffer, { transfer: [gone.buffer] });
-        const make = () => new m.PocketClassifier({ features: 2, memory: "4KiB" });
+        const make = (kind) => new m[kind]({ features: 2, memory: "4KiB" });
+        const same = (one, other) => {
+            one.featureNames = null;
+            one.learn([0.5, 1.5], 1), other.learn([0.5, 1.5], 1);
+            return one.report().rows === 1 && Buffer.compare(one.save(), other.save()) === 0;
+        };
         const said = JSON.parse(given[0]).map((call) => {
-            const x = make(), y = make();
+            const x = make("PocketClassifier"), r = make("PocketRegressor");
             let error = "nothing";
             try { eval(call); } catch (raised) { error = String(raised); }
-            x.featureNames = null;
-            x.learn([0.5, 1.5], 1), y.learn([0.5, 1.5], 1);
-            return [error, x.report().rows === 1 && Buffer.compare(x.save(), y.save()) === 0];
+            return [error, same(x, make("PocketClassifier")) && same(r, make("PocketRegressor"))];
         });
         console.log(JSON.stringify(said));
     """
@@ -282,7 +394,10 @@ def test_types(tmp_path):
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "good.ts").write_text(
         """
-        import { init, parseBytes, PocketClassifier, type Options, type Report } from "pocketkernel";
+        import {
+            init, parseBytes, PocketClassifier, PocketRegressor, type Options, type RegressorOptions,
+            type RegressorReport, type Report,
+        } from "pocketkernel";
         await init(); await init("a.wasm"); await init(new URL("file:///a.wasm")); await init(new Uint8Array(8));
         const options: Options = { features: 2, classes: ["no"], memory: "16KiB", seed: 1, lag: false, linear: true };
         const model = new PocketClassifier(options);
@@ -297,16 +412,28 @@ def test_types(tmp_path):
         const report: Report = model.report();
         const weight: number = report.weights[0] + report.rows + report.mistakes + report.loss + model.score([1, 2])[0];
         const same: PocketClassifier = PocketClassifier.load(model.save());
-        console.log(sizes, names, labels, guess, guesses, scores, weight, same);
+        console.log(sizes, names, labels, guess, guesses, scores, weight, same, model.lag, model.memory);
+        const level: RegressorOptions = { features: 2, loss: "quantile", quantile: 0.9 };
+        const regressor = new PocketRegressor({ ...level, outputs: 2, memory: 4096, seed: 1n });
+        const [answer]: Float64Array = regressor.learn([1, 2], [3, 4]);
+        const answers: Float64Array = regressor.predictThenLearn([1, 2], [3, 4]);
+        const [low, high]: Float64Array = regressor.interval([1, 2], 0.8);
+        const told: RegressorReport = regressor.report();
+        const both: number = regressor.outputs + regressor.predict([1, 2])[0] + regressor.margins()[0] + told.loss;
+        const again: PocketRegressor = PocketRegressor.load(new PocketRegressor({ features: 1 }).save());
+        console.log(answer, answers, low, high, both, again.learn([1], 2), regressor.predictMany([1, 2], 1));
         """
     )
     (tmp_path / "bad.ts").write_text(
         """
-        import { PocketClassifier } from "pocketkernel";
+        import { PocketClassifier, PocketRegressor } from "pocketkernel";
         const model = new PocketClassifier({ memory: 4096 });
         model.nbytes = 3;
         model.learn("row", 1);
         model.learn([1, 2], "a");
+        const regressor = new PocketRegressor({ features: 2, loss: "log" });
+        regressor.learn([1, 2], "a");
+        regressor.report().mistakes;
         """
     )
     options = "--noEmit --strict --target es2022 --module node16 --moduleResolution node16"
@@ -317,16 +444,19 @@ def test_types(tmp_path):
 
     good = compiled("good.ts", "node_modules/pocketkernel/pocketkernel.d.ts")
     assert good.returncode == 0, good.stdout
-    assert len(compiled("bad.ts").stdout.splitlines()) >= 4
+    bad = (tmp_path / "bad.ts").read_text().strip().splitlines()
+    assert re.findall(r"bad.ts\((\d+),", compiled("bad.ts").stdout) == [str(n + 2) for n in range(1, len(bad))]
     # What is declared is there, and nothing else is.
     declared, written = ((package / f"pocketkernel.{kind}").read_text() for kind in ("d.ts", "js"))
-    declared, written = (text[text.index("export class PocketClassifier") :] for text in (declared, written))
-    written = written[: written.index("\n}\n")]
-    methods = re.findall(r"^    (?:static |get )?(?!constructor)(\w+)\(.*{$", written, re.MULTILINE)
-    fields = re.findall(r"\b(?:this|made)\.(\w+) = ", written)
-    assert set(re.findall(r"^    (?:static |readonly )?(?!constructor)(\w+)[(:?]", declared, re.MULTILINE)) == {
-        *methods, *fields,
-    }  # fmt: skip
+    for name in ("Pocket", "PocketClassifier", "PocketRegressor"):
+        types, code = (
+            re.search(rf"^(?:export |declare )?(?:abstract )?class {name}\b.*?^}}", text, re.MULTILINE | re.DOTALL)[0]
+            for text in (declared, written)
+        )
+        methods = re.findall(r"^    (?:static |get )?(?!constructor)(\w+)\(.*{$", code, re.MULTILINE)
+        fields = re.findall(r"\bthis\.(\w+) = ", code)
+        found = re.findall(r"^    (?:static |readonly )?(?!constructor)(\w+)[(:?]", types, re.MULTILINE)
+        assert set(found) == {*methods, *fields}, name
 
 
 # ---- playground -----------------------------------------------------------------------------------------------------

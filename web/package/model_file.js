@@ -8,7 +8,7 @@ export const KERNELS = { gaussian: 1, laplacian: 1, polynomial: 1, linear: 0, ma
 export const LOSSES = ["hinge", "logistic", "smooth_hinge"];
 export const REMOVALS = ["half", "restart", "oldest", "eager"];
 export const STORAGES = ["full", "float16", "bfloat16"];
-/** Numbers that learners have besides their sizes, in the core's order, with its defaults; PocketClassifier uses none. */
+/** Numbers that learners have besides their sizes, in the core's order, with its defaults; PocketRegressor uses `quantile`. */
 export const PARAMETERS = {
     step: 1, norm_bound: 1, reservoir: 10n, horizon: 1e9, nu: 0.5, rate: 0.1, regularization: 0, quantile: 0,
 };
@@ -19,7 +19,17 @@ const BEGIN = '{"__metadata__":{"format":"pocketkernel"';
 const LARGEST_HEADER = 2 ** 25;
 const METADATA = ["format", "format_version", "library_version", "model", "sha256"];
 const FIELDS = ["estimator", "extra", "feature_names", "labels", "n_features", "parameters", "recipe"];
-const OPTIONS = ["memory", "lag", "dtype", "n_classes", "class_weight", "shuffle", "epochs", "n_jobs", "random_state"];
+/** The learners that run here: what a recipe calls them, and their parameters in Python. */
+export const LEARNERS = {
+    PocketClassifier: {
+        learner: "pocket_classifier",
+        parameters: ["memory", "lag", "dtype", "n_classes", "class_weight", "shuffle", "epochs", "n_jobs", "random_state"],
+    },
+    PocketRegressor: {
+        learner: "pocket_regressor",
+        parameters: ["memory", "loss", "quantile", "dtype", "shuffle", "epochs", "n_jobs", "random_state"],
+    },
+};
 // Fields of a recipe; one with a default may be missing.
 const RECIPE = {
     learner: "string", doubles: "boolean", kernels: "object", loss: "string", removal: "string", features: "bigint",
@@ -129,8 +139,8 @@ function headerOf(metadata, size) {
     return header + " ".repeat((8 - (header.length % 8)) % 8);
 }
 
-/** Description, state and version of a file; a TypeError if Python would refuse it, or if it is not a PocketClassifier. */
-export function decode(bytes) {
+/** Description, state and version of a file; a TypeError if Python would refuse it, or if it is not of that estimator. */
+export function decode(bytes, estimator) {
     const data = copyOf(bytes);
     if (data.length < 8) throw bad("it is too short");
     const length = Number(new DataView(data.buffer).getBigUint64(0, true));
@@ -159,7 +169,7 @@ export function decode(bytes) {
     } catch {
         throw damaged("its model is not proper JSON");
     }
-    checkModel(model);
+    checkModel(model, estimator);
     return { model, state, version: metadata.library_version };
 }
 
@@ -176,19 +186,24 @@ function copyOf(bytes) {
 
 // ---- what it says about the model --------------------------------------------------------------------------------------
 
-function checkModel(model) {
-    if (model.estimator !== "PocketClassifier") {
+function checkModel(model, estimator) {
+    if (model.estimator !== estimator) {
         const name = typeof model.estimator === "string" ? model.estimator.slice(0, 40) : "model without a name";
-        throw new TypeError(`the file contains a ${name}, and only PocketClassifier runs here.`);
+        const advice = Object.hasOwn(LEARNERS, name) ? `use ${name}.load` : `only ${Object.keys(LEARNERS).join(" and ")} run here`;
+        throw new TypeError(`the file contains a ${name}, not a ${estimator}: ${advice}.`);
     }
     if (Object.keys(model).sort().join() !== FIELDS.join()) throw damaged("it has a missing or unknown field");
     const { parameters, recipe, labels, feature_names: names, n_features: features, extra } = model;
-    checkRecipe(recipe);
+    checkRecipe(recipe, LEARNERS[estimator].learner);
     if (recipe.doubles) throw new TypeError("the file contains a model in double precision (dtype='float64'): train it with float32.");
     if (!isObject(extra)) throw damaged("its extra is invalid");
     if (Object.keys(extra).length) throw new TypeError("the file contains a model of pocketkernel.river: save the learner itself.");
-    checkParameters(parameters);
+    checkParameters(parameters, LEARNERS[estimator].parameters);
     if (features !== recipe.features || !areNames(names, features)) throw damaged("it does not name the columns of its recipe");
+    if (estimator === "PocketRegressor") {
+        if (labels !== null) throw damaged("it has labels, which a regressor does not use");
+        return;
+    }
     if (!isObject(labels)) throw damaged("it has no labels");
     checkLabels(labels, recipe.classes);
 }
@@ -198,7 +213,7 @@ export function areNames(names, features) {
     return names === null || (Array.isArray(names) && names.length === Number(features) && names.every((name) => typeof name === "string"));
 }
 
-function checkRecipe(recipe) {
+function checkRecipe(recipe, expected) {
     if (!isObject(recipe)) throw damaged("it has no recipe");
     const known = { ...PARAMETERS, ...RECIPE };
     for (const name of Object.keys(recipe)) if (!Object.hasOwn(known, name)) throw damaged("its recipe has an unknown field");
@@ -208,7 +223,7 @@ function checkRecipe(recipe) {
         if (typeof value !== type || (type === "bigint" && !(value >= 0n && value < 2n ** 64n))) throw damaged(`its recipe has an invalid ${name}`);
     }
     const { kernels, loss, removal, storage = "full", learner } = recipe;
-    if (learner !== "pocket_classifier") throw damaged("its recipe is that of another learner");
+    if (learner !== expected) throw damaged("its recipe is that of another learner");
     if (!LOSSES.includes(loss) || !REMOVALS.includes(removal) || !STORAGES.includes(storage)) throw damaged("its recipe has an unknown name");
     const isKernel = (kernel) =>
         Array.isArray(kernel) && typeof kernel[0] === "string" && Object.hasOwn(KERNELS, kernel[0]) && kernel.length === 1 + KERNELS[kernel[0]] &&
@@ -224,10 +239,10 @@ export function completed(recipe) {
     return whole;
 }
 
-function checkParameters(parameters) {
+function checkParameters(parameters, known) {
     if (!isObject(parameters)) throw damaged("it has no parameters");
     for (const [name, value] of Object.entries(parameters)) {
-        if (!OPTIONS.includes(name)) throw damaged("it has an unknown parameter");
+        if (!known.includes(name)) throw damaged("it has an unknown parameter");
         if (name === "class_weight" ? !isClassWeight(value) : !isPlain(value)) throw damaged(`its ${name} is invalid`);
     }
 }
