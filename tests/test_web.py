@@ -496,6 +496,7 @@ def open_playground(browser, dist, **how):
 
 
 ROWS = "playground.state.history.ours.rows"
+LEARNED = "playground.state.history.rows"  # those that do not count, too
 
 
 @needs_browser
@@ -505,7 +506,7 @@ def test_playground(dist, browser, tmp_path):
     for name in ("rings", "xor", "spiral", "drifting", "multi", "moons"):
         choose(browser, "stream", name)
         until(browser, f"{ROWS} >= 1500")
-    ours, linear = (value(browser, f"playground.state.history.{name}.recent") for name in ("ours", "linear"))
+    ours, linear = (value(browser, f"playground.state.history.{name}.recent") for name in ("ours", "first"))
     assert ours < linear < 60
     # The labels change places: mistakes rise, then fall again.
     click(browser, "flip")
@@ -614,15 +615,16 @@ NOTE = "document.getElementById('note').textContent"
 # What the page shows of a stream: texts, experts, and whether anything is drawn on the chart and the surface.
 SHOWN = """(() => {
     const text = (id) => document.getElementById(id).textContent;
+    const cell = (row, n) => document.querySelectorAll(`#${row} td`)[n].textContent;
     const pixels = (id) => {
         const canvas = document.getElementById(id), { width, height } = canvas;
         const pen = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d");
         pen.drawImage(canvas, 0, 0);
         return new Set(new Uint32Array(pen.getImageData(0, 0, width, height).data.buffer)).size;
     };
-    return [text("total"), text("linear-recent"), text("bytes"), document.getElementById("weights").children.length,
+    return [cell("ours", 1), cell("first", 0), text("bytes"), document.getElementById("weights").children.length,
         [...document.querySelectorAll("#sizes .bar > :last-child")].map((one) => one.textContent).join(""),
-        pixels("mistakes"), pixels("surface")];
+        pixels("errors"), pixels("surface")];
 })()"""
 NOTHING = ["", "", "", 0, "", 1, 1]
 
@@ -681,19 +683,103 @@ def test_the_label_of_a_file_can_be_chosen(dist, browser, tmp_path):
         until(browser, f"playground.state.table.chosen == {place} && {ROWS} == 300")
         model = pk.PocketClassifier.from_bytes(bytes(value(browser, "[...playground.state.model.save()]")))
         assert model.classes_.tolist() == labels
-    # Quantities are learned by their quarters, which is told.
+    # A quantity is learned as one, and nothing of the classes stays.
     choose(browser, "label", 0)
-    until(browser, f"playground.state.table.chosen == 0 && {ROWS} == 300")
-    assert "a has many different numbers: what is learned here is in which quarter" in value(browser, NOTE)
-    model = pk.PocketClassifier.from_bytes(bytes(value(browser, "[...playground.state.model.save()]")))
-    low, middle, high = (f"{end:.4g}" for end in np.quantile(X[:, 0].round(3), [0.25, 0.5, 0.75], method="lower"))
-    quarters = [f"1: up to {low}", f"2: {low} to {middle}", f"3: {middle} to {high}", f"4: above {high}"]
-    assert model.classes_.tolist() == quarters
-    counts = value(browser, "(() => { const s = playground.state.table.open(), n = [0, 0, 0, 0]; "
-                   "for (let p; (p = s.next()); ) n[p.label] += 1; return n; })()")  # fmt: skip
-    assert sum(counts) == 300 and max(counts) - min(counts) <= 3
+    until(browser, f"playground.state.table.chosen == 0 && {LEARNED} == 300")
+    assert value(browser, NOTE).startswith("300 rows, 2 columns, 1 quantity. a is a quantity, in the picture from ")
+    model = pk.PocketRegressor.from_bytes(bytes(value(browser, "[...playground.state.model.save()]")))
+    assert model.feature_names_in_.tolist() == ["b", "c"] and model.diagnostics_["rounds"] == 300
     choose(browser, "stream", "rings")
     assert value(browser, HIDDEN)
+    assert browser.console == []
+
+
+CELLS = """[...document.querySelectorAll("#ours, #first, #second, #inside")].filter((row) => !row.hidden)
+    .map((row) => [...row.cells].map((cell) => cell.textContent))"""
+TITLE = "[...document.querySelectorAll('#measure, #measure-of-sizes')].map((one) => one.textContent)"
+
+
+def shortest(number):
+    """Four digits of a number, as the page writes them."""
+    return float(f"{number:.4g}")
+
+
+@needs_browser
+@pytest.mark.parametrize("columns", [2, 3])
+def test_a_quantity_is_learned_as_one(dist, browser, tmp_path, columns):
+    """Error, rivals, coverage and file are those of Python, row by row; charts are those of a quantity."""
+    open_playground(browser, dist)
+    choose(browser, "speed", 6, "input")
+    X, y = quantities(900)
+    X = X[:, :columns]
+    cells = [["" if np.isnan(cell) else repr(float(cell)) for cell in row] for row in X]
+    lines = [",".join([*row, repr(float(target))]) for row, target in zip(cells, y, strict=True)]
+    odd = [",".join([*["1"] * columns, bad]) for bad in ("Infinity", "1e80", "")]
+    header = [*"abc"[:columns], "y"]
+    (tmp_path / "rows.csv").write_text("\n".join([",".join(header), *lines[:500], *odd, *lines[500:]]))
+    until(browser, f"{ROWS} > 300")
+    click(browser, "compare")
+    until(browser, "playground.state.sizes.length > 0")  # of the stream before
+    give(browser, "csv", tmp_path / "rows.csv")
+    until(browser, f"{LEARNED} == 900 && playground.state.ended")
+    assert value(browser, NOTE).startswith(f"900 rows, {columns} columns, 1 quantity. y is a quantity, in the picture")
+    left = "Left out: 1 row without a label; 2 rows whose label is no number that can be learned."
+    assert left in value(browser, NOTE)
+    data = bytes(value(browser, "[...playground.state.model.save()]"))
+    model = pk.PocketRegressor(memory="16KiB", random_state=0)
+    answers, margins = np.empty(900), np.zeros((900, 2))
+    for n in range(900):
+        if n:
+            margins[n] = model.margins(0.9)
+        answers[n] = model.predict_then_learn(X[n : n + 1], y[n : n + 1])[0]
+    theirs = pk.PocketRegressor.from_bytes(data)
+    frame = pd.DataFrame(X, columns=header[:-1])
+    assert theirs.budget_ == model.budget_ and theirs.predict(frame).tolist() == model.predict(X).tolist()
+    means = np.concatenate([[0.0], np.cumsum(y)[:-1] / np.arange(1, 900)])
+    predictions = {"PocketRegressor": answers, "mean so far": means, "last value": np.concatenate([[0.0], y[:-1]])}
+    errors = {name: (one - y)[1:] for name, one in predictions.items()}  # nothing is known at the first row
+    inside = ((answers + margins[:, 0] <= y) & (y <= answers + margins[:, 1]))[1:]
+    shown = value(browser, CELLS)
+    assert [row[0] for row in shown] == [*errors, "inside the 90% interval"]
+    for name, *found in shown[:3]:
+        wanted = [shortest(np.sqrt(np.mean(errors[name][part] ** 2))) for part in (slice(-200, None), slice(None))]
+        assert [float(text) for text in found] == pytest.approx(wanted, rel=1e-3), name
+    assert shown[3][1:] == [f"{100 * part.mean():.1f}%" for part in (inside[-200:], inside)]
+    ours, *rivals = (np.mean(one[-200:] ** 2) for one in errors.values())
+    assert 0.85 < inside.mean() < 0.95 and ours < min(rivals)
+    # No rate of mistakes anywhere, nothing of the stream before, and a chart that has room for all three lines.
+    assert value(browser, TITLE) == ["Error (root mean square)"] * 2
+    assert value(browser, "document.getElementById('flip').hidden")
+    assert value(browser, "playground.state.sizes") == []
+    chart = np.array(value(browser, "playground.state.history.chart"))
+    assert chart.shape[1] == 4 and chart[-1, 0] == 900 and value(browser, SHOWN)[5] > 3 and value(browser, SHOWN)[6] > 3
+    click(browser, "compare")
+    until(browser, "!document.getElementById('compare').disabled && playground.state.sizes.length == 10", 240)
+    sizes = value(browser, "playground.state.sizes")
+    assert sizes[3][1] == pytest.approx(np.sqrt(np.mean(errors["PocketRegressor"] ** 2)), rel=1e-9)
+    assert sizes[0] == ["2 KiB", 0, "no room"]
+    assert all(float(text) == shortest(error) for _, error, text in sizes[1:])
+    # A model of Python goes on here; one of classes is refused, and so is one of several targets.
+    browser.evaluate(f"playground.useModel(new Uint8Array({list(model.to_bytes())}))")
+    until(browser, "playground.state.model.report().rows == 1800")
+    pk.PocketClassifier(memory="8KiB", random_state=0).fit(X, y > 100).save(tmp_path / "classes.pk")
+    two = pk.PocketRegressor(memory="8KiB", random_state=0).fit(X, np.column_stack([y, y]))
+    two.save(tmp_path / "two.pk")
+    for name, said in (
+        ("classes", "the file contains a PocketClassifier, not a PocketRegressor"),
+        ("two", f"The model has {columns} columns and 2 targets, this stream {columns} and 1."),
+    ):
+        give(browser, "load", tmp_path / f"{name}.pk")
+        until(browser, f"{NOTE}.includes('{said}')")
+        assert value(browser, SHOWN) == NOTHING
+    # Back to classes: no numbers of the quantity stay.
+    choose(browser, "stream", "rings")
+    until(browser, f"{ROWS} > 300")
+    assert value(browser, "playground.state.history.chart.every((one) => one.length === 3 && one[1] <= 1)")
+    names = [row[0] for row in value(browser, CELLS)]
+    assert names == ["PocketClassifier", "linear model"] and value(browser, TITLE) == ["Mistakes"] * 2
+    assert all(text.endswith("%") for row in value(browser, CELLS) for text in row[1:])
+    assert not value(browser, "document.getElementById('flip').hidden")
     assert browser.console == []
 
 

@@ -1,22 +1,24 @@
-// The playground: streams of points, a PocketClassifier and a linear model that learn them, and what can be seen of it.
+// The playground: streams of points, what learns them beside what it has to beat, and what can be seen of it.
 import { isBefore } from "../package/model_file.js";
-import { init, parseBytes, PocketClassifier } from "../package/pocketkernel.js";
+import { init, parseBytes, PocketClassifier, PocketRegressor } from "../package/pocketkernel.js";
 import { STREAMS, random } from "./streams.js";
 
 const CELLS = 60; // of the surface, along each side
 const REACH = 1.6; // coordinates go from -REACH to REACH
-const WINDOW = 200; // rows of the recent mistakes
+const WINDOW = 200; // rows of the recent errors
+const COVERAGE = 0.9; // of the intervals
 const LONGEST = 1200; // points of the chart, and the longest history
 const SPEEDS = [10, 30, 100, 300, 1000, 3000, 10000];
 const SHOWN = 250; // points that stay visible
 const SIZES = 10; // of memory, from 2 KiB on, each twice the one before
 const LARGEST = 1e36; // that a model takes
+const LARGEST_TARGET = 1e70;
 const MOST_VALUES = 1 << 16; // that are learned at once
 const FRAME = 6; // milliseconds of a frame in which to learn and to score: drawing takes as long again
 
 const $ = (id) => document.getElementById(id);
 const state = { playing: true, failed: false, owed: 0, flipped: 0, points: [], drawn: [], pen: 0, table: null, offered: null, sizes: [], frames: [] };
-let colours = [], ink = "#000", grey = "#888", accent = "#00f", line = "#ccc", card = "#fff";
+let colours = [], ink = "#000", grey = "#888", rival = "#870", accent = "#00f", line = "#ccc", card = "#fff";
 
 // ---- models ------------------------------------------------------------------------------------------------------------
 
@@ -39,12 +41,51 @@ const drawnPoint = (r) => () => {
     return { row: [x + noise(), y + noise()], label };
 };
 
+// What a stream asks for. `costs` learns rows and answers what each prediction cost; `learn` does so beside the rivals, and
+// answers for each row the costs of all, or null for one that does not count; `shown` says what a mean of costs is called.
+const CLASSES = {
+    title: "Mistakes", names: ["PocketClassifier", "linear model"], text: percent, shown: (mean) => mean,
+    make: ({ columns, classes, labels }, memory, linear = false) => new PocketClassifier({ features: columns, classes: labels ?? classes, memory, linear }),
+    load: (bytes) => PocketClassifier.load(bytes),
+    costs: (model, values, labels) => Array.from(model.learnMany(values, labels), (guess, n) => Number(guess !== labels[n])),
+    learn(values, labels) {
+        const ours = CLASSES.costs(state.model, values, labels), linear = CLASSES.costs(state.linear, values, labels);
+        return ours.map((cost, n) => [cost, linear[n]]);
+    },
+    most: (largest) => Math.ceil(10 * Math.max(0.2, largest)) / 10,
+    colour: (label) => colours[label % colours.length],
+};
+const QUANTITY = {
+    title: "Error (root mean square)", names: ["PocketRegressor", "mean so far", "last value"], text: short, shown: Math.sqrt,
+    make: ({ columns }, memory) => new PocketRegressor({ features: columns, memory }),
+    load: (bytes) => PocketRegressor.load(bytes),
+    costs: (model, values, labels) => Array.from(model.predictThenLearn(values, labels), (answer, n) => (answer - labels[n]) ** 2),
+    // One by one: an interval is for the next row. Nothing is known at the first one: it does not count.
+    learn(values, labels) {
+        const { model, history } = state, { columns } = state.source;
+        return labels.map((y, n) => {
+            const [below, above] = model.margins(COVERAGE), [answer] = model.learn(values.slice(n * columns, (n + 1) * columns), y);
+            const { seen, mean, last } = history.targets;
+            history.targets = { seen: seen + 1, mean: mean + (y - mean) / (seen + 1), last: y };
+            if (seen === 0) return null;
+            count(history.inside, Number(answer + below <= y && y <= answer + above));
+            return [answer, mean, last].map((one) => (one - y) ** 2);
+        });
+    },
+    most: (largest) => largest || 1,
+    // From one colour to another one, over the numbers that most rows have.
+    colour(y) {
+        const [low, high] = state.source.range, share = Math.max(0, Math.min(1, (y - low) / (high - low)));
+        return colours[1].map((part, k) => Math.round(part + share * (colours[0][k] - part)));
+    },
+};
+const taskOf = (stream) => (stream.quantity ? QUANTITY : CLASSES);
+
 // A model of the least size from this step on that has room for the stream.
-function fitting({ columns, classes, labels }, step, linear = false) {
+function fitting(stream, step, ...options) {
     for (; ; ++step) {
         try {
-            const memory = kib(memoryOf(step)).replace(" ", "");
-            return new PocketClassifier({ features: columns, classes: labels ?? classes, memory, linear });
+            return taskOf(stream).make(stream, kib(memoryOf(step)).replace(" ", ""), ...options);
         } catch (error) {
             if (step === 16) throw error;
         }
@@ -52,10 +93,10 @@ function fitting({ columns, classes, labels }, step, linear = false) {
 }
 
 function start() {
-    const stream = source(), wanted = memoryOf($("memory").value);
-    const model = fitting(stream, Number($("memory").value)), linear = fitting(stream, 6, true);
+    const stream = source(), wanted = memoryOf($("memory").value), task = taskOf(stream);
+    const model = fitting(stream, Number($("memory").value)), linear = task === CLASSES ? fitting(stream, 6, true) : null;
     model.featureNames = stream.names ?? null;
-    Object.assign(state, { source: stream, model, linear, flipped: 0, ended: false, cell: 0 });
+    Object.assign(state, { source: stream, task, model, linear, flipped: 0, ended: false, cell: 0 });
     play(state.playing || state.failed);
     state.shade = new Uint8ClampedArray(4 * CELLS * CELLS);
     forget();
@@ -63,28 +104,29 @@ function start() {
     if ($("stream").value === "csv") offerLabels(state.table.file, state.table.chosen);
     else $("labels").hidden = true;
     const { columns, classes } = stream, used = promisedBy(model);
-    if (used > wanted) say(`${kib(wanted)} is too little for ${columns} columns and ${classes} classes: this is ${kib(used)}.`);
+    if (used > wanted) say(`${kib(wanted)} is too little for ${columns} columns${classes ? ` and ${classes} classes` : ""}: this is ${kib(used)}.`);
     else if ($("stream").value === "draw" && state.drawn.length === 0) say("Draw points with a finger or the mouse: they are the stream.");
     else say("");
-    showBytes();
+    nameTask();
+    show();
 }
 
-// Mistakes are counted from here on.
+// Errors are counted from here on.
 function forget() {
-    Object.assign(state, { points: [], owed: 0, history: { ours: tally(), linear: tally(), chart: [], flips: [], every: 1 } });
+    const history = { ours: tally(), first: tally(), second: tally(), inside: tally(), rows: 0, chart: [], flips: [], every: 1 };
+    Object.assign(state, { points: [], owed: 0, history: { ...history, targets: { seen: 0, mean: 0, last: 0 } } });
 }
 
 function tally() {
-    return { ring: new Uint8Array(WINDOW), recent: 0, mistakes: 0, rows: 0 };
+    return { ring: new Float64Array(WINDOW), get recent() { return this.ring.reduce((a, b) => a + b); }, total: 0, rows: 0 };
 }
-function count(tally, mistake) {
-    const at = tally.rows % WINDOW;
-    tally.recent += mistake - tally.ring[at];
-    tally.ring[at] = mistake;
-    tally.mistakes += mistake;
+function count(tally, cost) {
+    tally.ring[tally.rows % WINDOW] = cost;
+    tally.total += cost;
     tally.rows += 1;
 }
 const recent = (tally) => tally.recent / Math.max(1, Math.min(tally.rows, WINDOW));
+const overall = (tally) => tally.total / Math.max(1, tally.rows);
 
 // Learns up to so many rows, in blocks, until the time is over. Answers how many.
 function learn(rows, until) {
@@ -99,19 +141,18 @@ function learn(rows, until) {
                 if (state.ended) say(`${$("note").textContent} All rows are learned: download the model, or start again.`.trim());
                 break;
             }
-            const classes = state.model.classes;
-            const label = (point.label + state.flipped) % classes;
+            const label = state.flipped ? (point.label + state.flipped) % state.model.classes : point.label;
             for (const value of point.row) values.push(value);
             labels.push(label);
             state.points.push([point.row[0], point.row[1] ?? 0, label]);
         }
         if (labels.length === 0) break;
-        const ours = state.model.learnMany(values, labels), linear = state.linear.learnMany(values, labels);
-        labels.forEach((label, n) => {
-            count(state.history.ours, Number(ours[n] !== label));
-            count(state.history.linear, Number(linear[n] !== label));
+        const { ours, first, second } = state.history;
+        for (const costs of state.task.learn(values, labels)) {
+            state.history.rows += 1;
+            costs?.forEach((cost, n) => count([ours, first, second][n], cost));
             note();
-        });
+        }
         done += labels.length;
     }
     state.points.splice(0, Math.max(0, state.points.length - SHOWN));
@@ -120,9 +161,9 @@ function learn(rows, until) {
 
 // A point of the chart; if there are too many, every second one is dropped.
 function note() {
-    const { ours, linear, chart } = state.history;
-    if (ours.rows < 20 || ours.rows % state.history.every) return;
-    chart.push([ours.rows, recent(ours), recent(linear)]);
+    const { ours, first, second, rows, chart } = state.history;
+    if (rows < 20 || rows % state.history.every) return;
+    chart.push([rows, ...[ours, first, second].slice(0, state.task.names.length).map((one) => state.task.shown(recent(one)))]);
     if (chart.length < LONGEST) return;
     state.history.every *= 2;
     state.history.chart = chart.filter(([rows]) => rows % state.history.every === 0);
@@ -142,8 +183,12 @@ function shade(until) {
             rows[2 * n] = low[0] + ((n + 0.5) / CELLS) * (high[0] - low[0]);
             rows[2 * n + 1] = y;
         }
-        const scores = state.model.scoreMany(rows, CELLS);
+        const scores = state.task === QUANTITY ? state.model.predictMany(rows, CELLS) : state.model.scoreMany(rows, CELLS);
         for (let n = 0; n < CELLS; ++n) {
+            if (state.task === QUANTITY) {
+                state.shade.set([...QUANTITY.colour(scores[n]), 130], 4 * (state.cell * CELLS + n));
+                continue;
+            }
             const own = scores.subarray(n * classes, (n + 1) * classes);
             let best = 0, total = 0;
             for (let c = 1; c < classes; ++c) if (own[c] >= own[best]) best = c;
@@ -184,7 +229,7 @@ function draw() {
     pen.lineWidth = size / 480;
     const dot = (x, y, label, alpha) => {
         pen.globalAlpha = alpha;
-        pen.fillStyle = `rgb(${colours[label % colours.length]})`;
+        pen.fillStyle = `rgb(${state.task.colour(label)})`;
         pen.strokeStyle = card;
         pen.beginPath();
         pen.arc(...place(x, y), radius, 0, 7);
@@ -197,29 +242,30 @@ function draw() {
 }
 
 function drawChart() {
-    const canvas = $("mistakes"), pen = canvas.getContext("2d"), { width, height } = canvas;
-    const { chart, flips, ours } = state.history;
+    const canvas = $("errors"), pen = canvas.getContext("2d"), { width, height } = canvas;
+    const { chart, flips, rows: all } = state.history, { task } = state;
     const unit = width / (canvas.clientWidth || width); // pixels of the canvas for one of the page
-    const left = 36 * unit, bottom = 20 * unit, top = 8 * unit;
-    const most = Math.ceil(10 * chart.reduce((a, [, b, c]) => Math.max(a, b, c), 0.2)) / 10;
-    const x = (rows) => left + (rows / Math.max(ours.rows, 1)) * (width - left - 3 * unit);
-    const y = (share) => top + (1 - share / most) * (height - top - bottom);
     pen.clearRect(0, 0, width, height);
     if (state.failed) return;
     pen.font = `${13 * unit}px system-ui, sans-serif`;
+    const most = task.most(chart.reduce((a, [, ...values]) => Math.max(a, ...values), 0)), marks = [0, most / 2, most];
+    const words = marks.map((value) => (task === CLASSES ? `${Math.round(100 * value)}%` : String(Number(value.toPrecision(2)))));
+    const left = Math.max(36 * unit, ...words.map((word) => pen.measureText(word).width + 6 * unit)), bottom = 20 * unit, top = 8 * unit;
+    const x = (rows) => left + (rows / Math.max(all, 1)) * (width - left - 3 * unit);
+    const y = (value) => top + (1 - value / most) * (height - top - bottom);
     pen.lineWidth = unit;
-    for (const share of [0, most / 2, most]) {
+    for (const [n, mark] of marks.entries()) {
         pen.strokeStyle = line;
         pen.beginPath();
-        pen.moveTo(left, y(share));
-        pen.lineTo(width, y(share));
+        pen.moveTo(left, y(mark));
+        pen.lineTo(width, y(mark));
         pen.stroke();
         pen.fillStyle = grey;
         pen.textAlign = "left";
-        pen.fillText(`${Math.round(100 * share)}%`, 0, y(share) + 5 * unit);
+        pen.fillText(words[n], 0, y(mark) + 5 * unit);
     }
     pen.textAlign = "right";
-    pen.fillText(`${ours.rows.toLocaleString("en")} rows`, width - 3 * unit, height - 4 * unit);
+    pen.fillText(`${all.toLocaleString("en")} rows`, width - 3 * unit, height - 4 * unit);
     pen.strokeStyle = ink;
     pen.setLineDash([4 * unit, 4 * unit]);
     for (const rows of flips) {
@@ -231,8 +277,8 @@ function drawChart() {
     pen.setLineDash([]);
     pen.lineWidth = 2 * unit;
     pen.lineJoin = "round";
-    for (const [column, colour] of [[2, grey], [1, accent]]) {
-        pen.strokeStyle = colour;
+    for (let column = task.names.length; column > 0; --column) {
+        pen.strokeStyle = [accent, grey, rival][column - 1];
         pen.beginPath();
         chart.forEach((point, n) => (n ? pen.lineTo(x(point[0]), y(point[column])) : pen.moveTo(x(point[0]), y(point[column]))));
         pen.stroke();
@@ -241,7 +287,12 @@ function drawChart() {
 
 // ---- numbers -----------------------------------------------------------------------------------------------------------
 
-const percent = (share) => `${(100 * share).toFixed(1)}%`;
+function percent(share) {
+    return `${(100 * share).toFixed(1)}%`;
+}
+function short(value) {
+    return String(Number(value.toPrecision(4)));
+}
 function say(text) {
     $("note").textContent = text;
     $("note").classList.remove("error");
@@ -268,18 +319,33 @@ function show() {
     showSizes();
 }
 
+// What is counted, and beside whom.
+function nameTask() {
+    const { title, names } = state.task;
+    for (const id of ["measure", "measure-of-sizes"]) $(id).textContent = title;
+    $("errors").setAttribute("aria-label", `${title} over the last ${WINDOW} rows`);
+    ["ours", "first", "second"].forEach((id, n) => {
+        $(id).hidden = n >= names.length;
+        $(id).querySelector("th").textContent = names[n] ?? "";
+    });
+    $("inside").hidden = state.task !== QUANTITY;
+    $("flip").hidden = state.task !== CLASSES;
+}
+
 function showNumbers() {
-    const { ours, linear } = state.history;
+    const { ours, first, second, inside, rows } = state.history, { text, shown } = state.task;
+    const cells = [["ours", ours], ["first", first], ["second", second], ["inside", inside]];
     if (state.failed) {
-        for (const id of ["recent", "total", "linear-recent", "linear-total", "time"]) $(id).textContent = "";
+        for (const [id] of cells) for (const cell of $(id).querySelectorAll("td")) cell.textContent = "";
+        $("time").textContent = "";
         $("rows").textContent = "0";
         return bars($("weights"), []);
     }
-    $("recent").textContent = percent(recent(ours));
-    $("total").textContent = percent(ours.mistakes / Math.max(1, ours.rows));
-    $("linear-recent").textContent = percent(recent(linear));
-    $("linear-total").textContent = percent(linear.mistakes / Math.max(1, linear.rows));
-    $("rows").textContent = ours.rows.toLocaleString("en");
+    for (const [id, tally] of cells) {
+        const means = [recent(tally), overall(tally)];
+        $(id).querySelectorAll("td").forEach((cell, n) => (cell.textContent = id === "inside" ? percent(means[n]) : text(shown(means[n]))));
+    }
+    $("rows").textContent = rows.toLocaleString("en");
     const times = state.frames;
     $("time").textContent = times.length ? `, ${(times.reduce((a, b) => a + b) / times.length).toFixed(1)} ms of computation per frame` : "";
     const { weights } = state.model.report();
@@ -329,7 +395,7 @@ async function compare() {
     }
 }
 async function compareSizes() {
-    const name = $("stream").value, stream = source(), table = state.table;
+    const name = $("stream").value, stream = source(), table = state.table, task = taskOf(stream);
     const rows = [], labels = [];
     while (labels.length < 2000) {
         const point = stream.next();
@@ -341,27 +407,28 @@ async function compareSizes() {
     for (let step = 1; step <= SIZES; ++step) {
         let model;
         try {
-            model = new PocketClassifier({ features: stream.columns, classes: stream.classes, memory: memoryOf(step) });
+            model = task.make(stream, memoryOf(step));
         } catch {
             state.sizes.push([kib(memoryOf(step)), 0, "no room"]); // for so many columns
             continue;
         }
-        let mistakes = 0;
+        const total = tally();
         const block = Math.max(1, Math.min(50, Math.floor(MOST_VALUES / stream.columns)));
         for (let first = 0; first < labels.length; first += block) {
             const some = labels.slice(first, first + block);
-            const guesses = model.learnMany(rows.slice(first, first + block).flat(), some);
-            some.forEach((label, n) => (mistakes += guesses[n] !== label));
+            const costs = task.costs(model, rows.slice(first, first + block).flat(), some);
+            costs.forEach((cost, n) => (task === CLASSES || first + n > 0) && count(total, cost));
             if (first % 500 < block) await new Promise((done) => setTimeout(done));
         }
         if ($("stream").value !== name || state.table !== table) break; // what was found is about another stream
-        state.sizes.push([kib(memoryOf(step)), mistakes / labels.length, percent(mistakes / labels.length)]);
+        const error = task.shown(overall(total));
+        state.sizes.push([kib(memoryOf(step)), error, task.text(error)]);
         showSizes();
     }
 }
 
 function showSizes() {
-    const most = Math.max(1e-9, ...state.sizes.map(([, share]) => share));
+    const most = Math.max(Number.MIN_VALUE, ...state.sizes.map(([, share]) => share));
     const names = Array.from({ length: SIZES }, (_, n) => [kib(memoryOf(n + 1)), 0, ""]);
     bars($("sizes"), names.map((none, n) => (state.failed ? none : state.sizes[n] ?? none)).map(([name, share, text]) => [name, share / most, text]));
 }
@@ -374,7 +441,7 @@ function noSizes() {
 
 const LABELS = ["label", "y", "target", "class"]; // usual names of the column with them, as in Python
 const MOST_CLASSES_SHOWN = 50;
-const QUANTITY = { fractions: 10, integers: 100, few: 20 }; // most different numbers that are classes, as in Python
+const MOST_DIFFERENT = { fractions: 10, integers: 100, few: 20 }; // most different numbers that are classes, as in Python
 const LISTED = 500; // columns that can be chosen as the label
 
 const isNumber = (cell) => cell !== "" && !Number.isNaN(Number(cell));
@@ -411,18 +478,14 @@ function readFile(text) {
 function areQuantities(labels) {
     const values = [...new Set(labels)];
     if (!values.every(isNumber)) return false;
-    if (!values.every((value) => Number.isInteger(Number(value)))) return values.length > QUANTITY.fractions;
-    return values.length > QUANTITY.integers || (values.length > QUANTITY.few && values.length > labels.length / 2);
+    if (!values.every((value) => Number.isInteger(Number(value)))) return values.length > MOST_DIFFERENT.fractions;
+    return values.length > MOST_DIFFERENT.integers || (values.length > MOST_DIFFERENT.few && values.length > labels.length / 2);
 }
 
-// Names of the quarters of quantities, and the number of the one that a quantity is in.
-function quarters(values) {
-    const sorted = [...values].sort((a, b) => a - b), at = (share) => sorted[Math.floor(share * (sorted.length - 1))];
-    const ends = [...new Set([at(0.25), at(0.5), at(0.75)])].filter((end) => end < sorted.at(-1));
-    if (ends.length === 0) ends.push(sorted.findLast((value) => value < sorted.at(-1))); // most are the largest one
-    const short = (value) => String(Number(value.toPrecision(4)));
-    const names = ends.map((end, n) => `${n + 1}: ${n ? `${short(ends[n - 1])} to` : "up to"} ${short(end)}`);
-    return { names: [...names, `${ends.length + 1}: above ${short(ends.at(-1))}`], of: (value) => ends.filter((end) => value > end).length };
+// Between which numbers most of these are.
+function rangeOf(values) {
+    const sorted = Float64Array.from(values).sort(), at = (share) => sorted[Math.round(share * (sorted.length - 1))];
+    return at(0.02) < at(0.98) ? [at(0.02), at(0.98)] : [at(0), at(1)];
 }
 
 // The columns of numbers, and the labels in the chosen column; other columns are left out, and so are rows that have
@@ -436,21 +499,20 @@ function tableOf(file, chosen) {
     const numbers = (row) => columns.map((k) => (row[k] === "" ? NaN : Number(row[k])));
     const usable = labelled.filter((row) => columns.every((k) => row[k] === "" || Math.abs(Number(row[k])) <= LARGEST));
     const asQuantities = areQuantities(usable.slice(0, 10_000).map((row) => row[chosen]));
-    const body = asQuantities ? usable.filter((row) => Number.isFinite(Number(row[chosen]))) : usable;
+    const body = asQuantities ? usable.filter((row) => Math.abs(Number(row[chosen])) <= LARGEST_TARGET) : usable;
     if (body.length < 2) throw new Error("The file has no rows that can be learned.");
-    let labels, classOf;
+    let learned, labelOf; // what of the label is learned, and how a cell says it
     if (asQuantities) {
-        const parts = quarters(body.map((row) => Number(row[chosen])));
-        [labels, classOf] = [parts.names, (label) => parts.of(Number(label))];
+        [learned, labelOf] = [{ quantity: true, range: rangeOf(body.map((row) => Number(row[chosen]))) }, Number];
     } else {
         const texts = [...new Set(body.map((row) => row[chosen]))].sort((a, b) => (isBefore(a, b) ? -1 : 1));
         const areWhole = texts.every((name) => Number.isSafeInteger(Number(name)) && String(Number(name)) === name); // as in Python
-        labels = areWhole ? texts.map(Number).sort((a, b) => a - b) : texts;
+        const labels = areWhole ? texts.map(Number).sort((a, b) => a - b) : texts;
         const places = new Map(labels.map((label, c) => [String(label), c]));
-        classOf = (label) => places.get(label);
+        [learned, labelOf] = [{ quantity: false, classes: labels.length, labels }, (label) => places.get(label)];
+        if (labels.length < 2 || labels.length > MOST_CLASSES_SHOWN)
+            throw new Error(`The column ${names[chosen]} has ${labels.length} different labels: 2 to ${MOST_CLASSES_SHOWN} are possible. Choose another label.`);
     }
-    if (labels.length < 2 || labels.length > MOST_CLASSES_SHOWN)
-        throw new Error(`The column ${names[chosen]} has ${labels.length} different labels: 2 to ${MOST_CLASSES_SHOWN} are possible. Choose another label.`);
     const rows = body.map(numbers);
     const bounds = [0, Math.min(1, columns.length - 1)].map((k) => {
         const values = rows.map((row) => row[k]).filter((value) => !Number.isNaN(value));
@@ -460,24 +522,25 @@ function tableOf(file, chosen) {
         return [Math.max(-LARGEST, least - more), Math.min(LARGEST, most + more)];
     });
     const about = {
-        columns: columns.length, classes: labels.length, labels,
+        ...learned, columns: columns.length,
         names: file.header ? columns.map((k) => names[k]) : null,
         box: { low: bounds.map(([a]) => a), high: bounds.map(([, b]) => b) },
     };
     const open = () => {
         let at = 0;
-        return { ...about, next: () => (at < rows.length ? { row: rows[at], label: classOf(body[at++][chosen]) } : null) };
+        return { ...about, next: () => (at < rows.length ? { row: rows[at], label: labelOf(body[at++][chosen]) } : null) };
     };
     const kept = new Set(columns);
     const without = {
         columns: others.filter((k) => !kept.has(k)).map((k) => names[k]),
         rows: [
             [given.length - whole.length, "with another number of cells"],
-            [whole.length - labelled.length + usable.length - body.length, "without a label"],
+            [whole.length - labelled.length, "without a label"],
+            [usable.length - body.length, "whose label is no number that can be learned"],
             [labelled.length - usable.length, "with text or too large a number among the numbers"],
         ].filter(([n]) => n),
     };
-    return { ...about, file, chosen, asQuantities, count: rows.length, without, open };
+    return { ...about, file, chosen, count: rows.length, without, open };
 }
 
 // The columns of a file, of which one has the labels.
@@ -505,19 +568,19 @@ function useLabel(file, chosen) {
     $("stream").value = "csv";
     noSizes();
     start();
-    const { count, columns, classes, without } = table;
+    const { count, columns, classes, quantity, range, without } = table;
     const some = without.columns.slice(0, 5).join(", ") + (without.columns.length > 5 ? `, and ${without.columns.length - 5} more` : "");
     const left = [
         without.columns.length && `${many(without.columns.length, "column")} without numbers (${some})`,
         ...without.rows.map(([n, why]) => `${many(n, "row")} ${why}`),
     ].filter(Boolean);
     const notes = [
-        table.asQuantities && `${file.names[chosen]} has many different numbers: what is learned here is in which quarter of them a row is; "pocketkernel run" predicts the numbers.`,
+        quantity && `${file.names[chosen]} is a quantity, in the picture from ${short(range[0])} (blue) to ${short(range[1])} (orange).`,
         left.length && `Left out: ${left.join("; ")}.`,
         columns > 2 && "The picture shows the first two columns.",
         $("note").textContent,
     ];
-    say([`${many(count, "row")}, ${many(columns, "column")}, ${classes} classes.`, ...notes].filter(Boolean).join(" "));
+    say([`${many(count, "row")}, ${many(columns, "column")}, ${quantity ? "1 quantity" : `${classes} classes`}.`, ...notes].filter(Boolean).join(" "));
 }
 const many = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 
@@ -530,9 +593,10 @@ function download(bytes, name) {
 }
 
 function useModel(bytes) {
-    const model = PocketClassifier.load(bytes);
-    if (model.features !== state.source.columns || model.classes !== state.model.classes)
-        throw new Error(`The model has ${model.features} columns and ${model.classes} classes, this stream ${state.source.columns} and ${state.model.classes}.`);
+    const model = state.task.load(bytes), sizes = (one) => [one.features, one.classes ?? one.outputs];
+    const [columns, outputs] = sizes(model), [ours, own] = sizes(state.model);
+    if (columns !== ours || outputs !== own)
+        throw new Error(`The model has ${columns} columns and ${outputs} ${state.task === CLASSES ? "classes" : "targets"}, this stream ${ours} and ${own}.`);
     if (state.ended) Object.assign(state, { source: source(), ended: false });
     state.model = model;
     forget();
@@ -548,7 +612,7 @@ function readColours() {
     const parts = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
     colours = [0, 1, 2, 3, 4].map((n) => parts(value(`--c${n}`)));
     for (let n = 5; n < 50; ++n) colours.push(colours[n % 5].map((part) => Math.round(part * (1 - 0.12 * Math.floor(n / 5)) + 128 * 0.12 * Math.floor(n / 5)) & 255));
-    [ink, grey, accent, line, card] = ["--ink", "--grey", "--accent", "--line", "--card"].map(value);
+    [ink, grey, rival, accent, line, card] = ["--ink", "--grey", "--rival", "--accent", "--line", "--card"].map(value);
 }
 
 let last = 0, frame = 0;
@@ -607,7 +671,7 @@ function listen() {
     });
     on("flip", "click", () => {
         state.flipped += 1;
-        state.history.flips.push(state.history.ours.rows);
+        state.history.flips.push(state.history.rows);
     });
     on("restart", "click", start);
     on("compare", "click", compare);
@@ -655,7 +719,7 @@ export async function run(bytes) {
     document.documentElement.classList.toggle("embedded", window !== window.top); // in a page with a title of its own
     readColours();
     sharpen($("surface"), 1);
-    sharpen($("mistakes"), 0.42);
+    sharpen($("errors"), 0.42);
     listen();
     noSizes();
     start();
