@@ -184,32 +184,45 @@ class _Pieces:
     """A store that only collects what was learned, for the state store of Spark."""
 
     due: ClassVar[bool] = False
+    is_mine: ClassVar[bool] = True
     path = None
 
     def __init__(self) -> None:
-        self.taken: list[bytes] = []
+        self._changes: list[Any] = []
 
-    def configuration(self) -> None:
-        """There is none to compare with."""
+    def lock(self) -> None:
+        """There is no configuration to compare with."""
 
     def open(self, fleet: Fleet, configuration: bytes) -> None:
         """Nothing is kept here."""
 
-    def append(self, piece: bytes, rows: int) -> None:
-        """Collect a piece."""
-        self.taken.append(piece)
+    def check_process(self) -> None:
+        """Any process may use it."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def append(self, change: Any, models: Any) -> None:
+        """Collect a change."""
+        self._changes.append(change)
+
+    def has(self, change: Any) -> bool:
+        """Whether a change was collected last."""
+        return bool(self._changes) and self._changes[-1] is change
+
+    def taken(self) -> bytes:
+        """What was collected since."""
+        pieces = [part for change in self._changes for piece in change.pieces for part in piece]
+        self._changes.clear()
+        return b"".join(pieces)
 
 
-def _restore(fleet: Fleet, parts: list[tuple[int, bytes]]) -> int:
-    """Bring a new fleet to the state that these parts keep; returns the bytes of the snapshot."""
+def _restore(fleet: Fleet, parts: list[tuple[int, bytes]]) -> None:
+    """Bring a new fleet to the state that these parts keep."""
     snapshot = b"".join(data for kind, data in parts if kind == _SNAPSHOT)
     if snapshot:
         records.read_snapshot(fleet, io.BytesIO(snapshot), len(snapshot))
-    for kind, data in parts:
-        if kind == _ROWS:
-            for piece in records.pieces(data):
-                fleet.replay(piece)
-    return len(snapshot)
+    records.repeat(fleet, (data for kind, data in parts if kind == _ROWS))
 
 
 class _Bucket(StatefulProcessor):
@@ -244,15 +257,13 @@ class _Bucket(StatefulProcessor):
             fleet = self._models.fleet(pieces)
             if mark:
                 _restore(fleet, [(kind, bytes(data)) for kind, data in self._parts.get()])
-                pieces.taken.clear()
         else:
             _, fleet, pieces = held
         batch = [some for some in rows if len(some)]
         if not batch:
             return
         answers = self._models._learn(fleet, pd.concat(batch, ignore_index=True))
-        data = b"".join(pieces.taken)
-        pieces.taken.clear()
+        data = pieces.taken()
         new += len(data)
         if new > max(size, PART):
             file = io.BytesIO()
