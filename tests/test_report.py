@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostile import HOSTILE
@@ -26,6 +26,7 @@ numbers = st.floats(allow_nan=True, allow_infinity=True)
 
 
 @given(st.lists(numbers, max_size=8), st.sampled_from(UNITS), st.booleans(), st.booleans(), st.booleans())
+@example([0.0, 5e-324], "number", False, False, False)  # a fifth of it is 0
 def test_every_axis_has_ticks_and_shows_all(values, unit, log, zero, tight):
     axis = Axis.around(values, unit=unit, log=log, zero=zero, tight=tight)
     assert math.isfinite(axis.low) and math.isfinite(axis.high) and axis.low < axis.high

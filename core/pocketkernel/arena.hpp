@@ -64,10 +64,10 @@ class Arena {
         return reinterpret_cast<T*>(take_bytes(bytes));
     }
 
-    // Space for one object of any type, which the caller constructs there.
+    // Space for one object of any type, which the caller constructs there; or more, if it reserves some.
     template <class T>
-    void* place() {
-        return take_bytes(sizeof(T));
+    void* place(std::size_t bytes = sizeof(T)) {
+        return take_bytes(bytes);
     }
 
     // Bytes taken so far; the largest std::size_t if a size has overflowed.

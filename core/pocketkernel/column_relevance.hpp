@@ -4,34 +4,31 @@
 //   G_k     slope of the loss in rho_k
 //   rho_k   rho_k - rate G_k / sqrt(v_k),  v_k = keep v_k + floor + G_k^2     (AdaGrad, with forgetting if keep < 1)
 //
-// v_k starts at `start`: a small number makes the first steps long, 1 waits for evidence.
-// The factors e^rho_k may be kept for a while, for those who derive something from them: `refresh` makes them anew.
+// The pace is a type with `start`, `keep` and `floor`, see Tuning. v_k starts at `start`: a small number makes the
+// first steps long, 1 waits for evidence. The factors e^rho_k may be kept for a while, for those who derive something
+// from them: `refresh` makes them anew.
 #pragma once
 
 #include "arena.hpp"
 #include "math.hpp"
 #include "parts.hpp"
+#include "tuning.hpp"
 
 POCKETKERNEL_BEGIN
 
-template <class T>
+template <class T, class Pace>
 class ColumnRelevance {
   public:
-    struct Pace {
-        double start, keep, floor;
-    };
-
     ColumnRelevance() = default;
-    ColumnRelevance(Arena& arena, std::size_t columns, Pace pace = {0.01, 0.999, 1e-5})
+    ColumnRelevance(Arena& arena, std::size_t columns)
         : columns_(columns),
-          pace_(pace),
           rho_(arena.take<T>(padded<T>(columns))),
           squares_(arena.take<T>(padded<T>(columns))),
           factors_(arena.take<T>(padded<T>(columns))) {}
 
     void reset() {
         for (std::size_t k = 0; k < padded<T>(columns_); ++k) {
-            squares_[k] = static_cast<T>(pace_.start);
+            squares_[k] = static_cast<T>(Pace::start);
             factors_[k] = T(1);
         }
     }
@@ -46,9 +43,9 @@ class ColumnRelevance {
     }
 
     // Takes the slopes of the loss in rho at a row; room for whole packs, with 0 behind the last column.
-    void step(const T* slopes, T rate = T(0.1)) {
+    void step(const T* slopes, T rate) {
         using P = Pack<T>;
-        const T keep = T(pace_.keep), floor = T(pace_.floor);
+        const T keep = T(Pace::keep), floor = T(Pace::floor);
         P total(T(0));
         for (std::size_t k = 0; k < columns_; k += lanes_of<T>) {
             const P slope = P::load(slopes + k);
@@ -120,7 +117,6 @@ class ColumnRelevance {
     }
 
     Known<parts::features> columns_{0};
-    Pace pace_{};
     T* rho_ = nullptr;
     T* squares_ = nullptr;
     T* factors_ = nullptr;

@@ -60,6 +60,8 @@ class ColumnScale {
           rows_(may_be_sparse ? arena.take<std::uint32_t>(columns) : nullptr),
           pace_(pace) {}
 
+    std::size_t columns() const { return columns_; }
+
     void reset() {
         pace_->square = pace_->running_square = static_cast<double>(columns_);
         pace_->next = 1;

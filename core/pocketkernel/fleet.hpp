@@ -104,7 +104,7 @@ class Fleet {
 
     void lay_out(const Config& config, unsigned char* state) {
         Arena arena(block_, state);
-        learner_ = new (arena.place<L>()) L(config, arena);
+        learner_ = new (arena.place<L>(object_bytes_of<L>)) L(config, arena);
     }
 
     Word word(std::size_t at) const {

@@ -45,6 +45,13 @@ static_assert(FLT_EVAL_METHOD == 0, "pocketkernel needs float and double arithme
 #endif
 #define POCKETKERNEL_INLINE inline POCKETKERNEL_FLAT
 
+// For functions, and lambdas, that go through a list of types: each is called once and must vanish at every level.
+#if defined(__GNUC__)
+#define POCKETKERNEL_FOLD __attribute__((always_inline))
+#else
+#define POCKETKERNEL_FOLD
+#endif
+
 // For small functions that are used in many places, on numbers of the given type. If the FPU does not have that type
 // each operation is a call, which compilers do not count when they inline: there, they are functions.
 #define POCKETKERNEL_SHARED(type) POCKETKERNEL_SHARED_##type

@@ -17,13 +17,13 @@ class NewtonMixture {
   public:
     NewtonMixture() = default;
     // On so many numbers, which are part of the state.
-    NewtonMixture(std::size_t experts, double* state) : experts_(experts), weights_(state), A_(state + experts) {}
+    NewtonMixture(std::size_t experts, double* state) : experts_(experts), weights_(state) {}
     static constexpr std::size_t doubles(std::size_t experts) { return experts + triangle(experts); }
 
     void reset() {
         for (std::size_t i = 0; i < experts_; ++i) {
             weights_[i] = 1.0 / static_cast<double>(experts_);
-            A_[place(i, i)] = ridge;
+            A()[place(i, i)] = ridge;
         }
     }
 
@@ -34,7 +34,7 @@ class NewtonMixture {
     void update(double* u, double c, double* scratch) {
         forget(1.0 - 1.0 / 5000.0);
         for (std::size_t i = 0; i < experts_; ++i)
-            for (std::size_t j = 0; j <= i; ++j) A_[place(i, j)] += c * u[i] * u[j];
+            for (std::size_t j = 0; j <= i; ++j) A()[place(i, j)] += c * u[i] * u[j];
         factorise(scratch);
         solve(scratch, u);
         for (std::size_t i = 0; i < experts_; ++i) weights_[i] = larger(-most, smaller(weights_[i] - c * u[i], most));
@@ -42,14 +42,14 @@ class NewtonMixture {
 
     // Keeps a part of what A knows, so that later steps are longer.
     void forget(double keep) {
-        for (std::size_t n = 0; n < triangle(experts_); ++n) A_[n] *= keep;
-        for (std::size_t i = 0; i < experts_; ++i) A_[place(i, i)] += (1.0 - keep) * ridge;
+        for (std::size_t n = 0; n < triangle(experts_); ++n) A()[n] *= keep;
+        for (std::size_t i = 0; i < experts_; ++i) A()[place(i, i)] += (1.0 - keep) * ridge;
     }
 
     // Gradients of some 100 over 5000 rows or so, and steps of at most 1, lead to nothing beyond these.
     bool valid() const {
         bool good = true;
-        for (std::size_t n = 0; n < triangle(experts_); ++n) good = good && absolute(A_[n]) <= most * most;
+        for (std::size_t n = 0; n < triangle(experts_); ++n) good = good && absolute(A()[n]) <= most * most;
         for (std::size_t i = 0; i < experts_; ++i) good = good && absolute(weights_[i]) <= most;
         return good && is_definite();
     }
@@ -57,6 +57,7 @@ class NewtonMixture {
   private:
     static constexpr double ridge = 5.0, most = 1e6;
 
+    double* A() const { return weights_ + experts_; }
     // A is symmetric: its lower triangle, row by row.
     static constexpr std::size_t triangle(std::size_t n) { return n * (n + 1) / 2; }
     static constexpr std::size_t place(std::size_t i, std::size_t j) { return triangle(i) + j; }
@@ -64,7 +65,7 @@ class NewtonMixture {
     // A = L L' (Cholesky), with 1 / L_ii on the diagonal. A is never below half the ridge, so nor are its pivots but
     // for rounding. Column by column, which leaves the innermost steps independent of each other.
     void factorise(double* L) const {
-        for (std::size_t n = 0; n < triangle(experts_); ++n) L[n] = A_[n];
+        for (std::size_t n = 0; n < triangle(experts_); ++n) L[n] = A()[n];
         for (std::size_t k = 0; k < experts_; ++k) {
             L[place(k, k)] = 1.0 / std::sqrt(larger(L[place(k, k)], 0.5 * ridge));
             for (std::size_t i = k + 1; i < experts_; ++i) {
@@ -80,7 +81,7 @@ class NewtonMixture {
         if (experts_ > max_kernels) return false;
         factorise(L);
         for (std::size_t i = 0; i < experts_; ++i) {
-            double pivot = A_[place(i, i)];
+            double pivot = A()[place(i, i)];
             for (std::size_t k = 0; k < i; ++k) pivot -= L[place(i, k)] * L[place(i, k)];
             if (!(pivot >= 0.5 * ridge)) return false;
         }
@@ -100,7 +101,6 @@ class NewtonMixture {
 
     Known<parts::kernels> experts_{0};
     double* weights_ = nullptr;
-    double* A_ = nullptr;
 };
 
 POCKETKERNEL_END

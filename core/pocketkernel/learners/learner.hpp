@@ -20,6 +20,7 @@
 #include "../rng.hpp"
 #include "../state.hpp"
 #include "../watch.hpp"
+#include "../workspace.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -47,6 +48,14 @@ template <class L, class = void>
 inline constexpr bool has_events = false;
 template <class L>
 inline constexpr bool has_events<L, std::void_t<decltype(std::declval<const L&>().events())>> = true;
+
+// The bytes of a learner's object in its block. A learner may reserve more than it has (`object_bytes`), so that what a
+// budget buys does not depend on its members.
+template <class L, class = void>
+inline constexpr std::size_t object_bytes_of = sizeof(L);
+template <class L>
+inline constexpr std::size_t object_bytes_of<L, std::void_t<decltype(L::object_bytes)>> =
+    sizeof(L) > L::object_bytes ? sizeof(L) : L::object_bytes;
 
 // The class with the largest score; the first if several are equal, but of two classes the second, because a score of 0
 // means the second class in the learners for two classes.
@@ -89,24 +98,6 @@ struct RelativeWeights {
     static constexpr double most_apart = 6.907755278982137;  // ln 1000
 };
 
-// What scoring needs besides the learner itself. Each thread that scores has its own.
-template <class T>
-struct Workspace {
-    QueryScratch<T> query;
-    Pack<T>* partial = nullptr;  // one running sum per function
-    double* values = nullptr;    // their values at x, up to a whole pack
-    T* rows = nullptr;           // of a learner that asks for them, each up to a whole pack
-
-    Workspace() = default;
-    Workspace(Arena& arena, const Config& config, const KernelBank<T>& bank, std::size_t functions,
-              std::size_t sparse_from, std::size_t more_rows = 0, std::size_t own_values = 0)
-        : query(arena, config.features, bank.count() > 0 ? norms_for(bank.metrics(), config.features) : RowNorms(),
-                config.storage, sparse_from),
-          partial(arena.take<Pack<T>>(functions)),
-          values(arena.take<double>(padded<double>(larger(functions, own_values)))),
-          rows(more_rows > 0 ? arena.take<T>(more_rows, padded<T>(config.features)) : nullptr) {}
-};
-
 template <class T>
 [[nodiscard]] Status check_common(const Config& c, bool needs_smooth_loss, bool multiclass = false,
                                   std::size_t least_budget = 1, Task task = Task::classification) {
@@ -127,6 +118,9 @@ inline bool positive(double x, double most = 1e12) { return x > 0.0 && x <= most
 template <class T>
 class Learner {
   public:
+    // What the pocket learners reserve for their objects, on computers of 64 bits; on others bytes are as they are.
+    static constexpr std::size_t pocket_bytes = sizeof(void*) == 8 ? 768 : 1;
+
     const Config& config() const { return config_; }
     const KernelBank<T>& bank() const { return bank_; }
     const Tally& tally() const { return common_->tally; }
@@ -322,7 +316,7 @@ struct Size {
 template <class L>
 Size size_of(const Config& config) {
     Arena arena;
-    arena.place<L>();
+    arena.place<L>(object_bytes_of<L>);
     L counted(config, arena);
     return {arena.used(), state_bytes(counted)};
 }
@@ -338,7 +332,7 @@ template <class L, bool Reset = true>
     if (reinterpret_cast<std::uintptr_t>(block) % pack_bytes != 0) return Status::block_misaligned;
     if (size < size_of<L>(config).bytes) return Status::block_too_small;
     Arena arena(block);
-    learner = new (arena.place<L>()) L(config, arena);
+    learner = new (arena.place<L>(object_bytes_of<L>)) L(config, arena);
     if constexpr (Reset) learner->reset();
     return Status::ok;
 }

@@ -22,7 +22,7 @@
 // them. Rows of 64 columns or more, which may be sparse, have neither ring, matrix nor relevance.
 #pragma once
 
-#include "../additive_tables.hpp"
+#include "../experts/additive.hpp"
 #include "../column_relevance.hpp"
 #include "../column_scale.hpp"
 #include "../feature_pool.hpp"
@@ -38,6 +38,8 @@ template <class T>
 class PocketRegressor : public Learner<T> {
   public:
     using Element = T;
+    static constexpr std::size_t object_bytes = Learner<T>::pocket_bytes;
+    using Relevance = ColumnRelevance<T, Tuning::Relevance::OfNumbers>;
     static constexpr const char* name = "pocket_regressor";
     static constexpr std::uint32_t revision = 3;  // 2 kept differences to means, and one unit of weights
     static constexpr Task task = Task::regression;
@@ -68,7 +70,7 @@ class PocketRegressor : public Learner<T> {
         else
             squares_ = arena.take<T>(n_, m_);
         scale_ = ColumnScale<T>(arena, c.features, c.features >= sparse_from, course_ ? &course_->pace : nullptr);
-        if (parts_.relevance) relevance_ = ColumnRelevance<T>(arena, c.features);
+        if (parts_.relevance) relevance_ = Relevance(arena, c.features);
         if (parts_.ring > 0) ring_ = NeighbourRing<T>(arena, parts_.ring, c.features, m_);
         if (parts_.tables) tables_ = AdditiveTables<T>(arena, c.features, m_);
         pool_ = FeaturePool<T>(arena, K_ > 1 ? c.budget : std::size_t(0), c.features, m_, c.features >= sparse_from);
@@ -416,7 +418,7 @@ class PocketRegressor : public Learner<T> {
     void weigh_columns() {
         pool_.slopes(slopes_);
         for (std::size_t k = 0; k < config_.features; ++k) slopes_[k] *= weighed(work_)[k];
-        relevance_.step(slopes_);
+        relevance_.step(slopes_, T(Tuning::Relevance::OfNumbers::rate));
         relevance_.refresh();
     }
 
@@ -540,7 +542,7 @@ class PocketRegressor : public Learner<T> {
     RecursiveLeastSquares matrix_;
     T* squares_ = nullptr;  // of the linear model's lessons, if it has no matrix
     ColumnScale<T> scale_;
-    ColumnRelevance<T> relevance_;
+    Relevance relevance_;
     NeighbourRing<T> ring_;
     AdditiveTables<T> tables_;
     FeaturePool<T> pool_;
@@ -548,5 +550,8 @@ class PocketRegressor : public Learner<T> {
     T* slopes_ = nullptr;
     double newton_ = 0.0;  // 1 over the normal density at the quantile
 };
+
+static_assert(sizeof(void*) != 8 || (sizeof(PocketRegressor<float>) <= PocketRegressor<float>::object_bytes &&
+                                     sizeof(PocketRegressor<double>) <= PocketRegressor<double>::object_bytes));
 
 POCKETKERNEL_END

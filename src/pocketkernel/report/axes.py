@@ -58,7 +58,7 @@ class Axis:
         low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 1.0)
         if zero:
             low, high = min(low, 0.0), max(high, 0.0)
-        if high - low <= 1e-9 * max(abs(low), abs(high)):
+        if high - low <= max(1e-9 * max(abs(low), abs(high)), 1 / _HUGE):
             room = 0.05 * abs(low) or 1.0
             low, high = (low - room if low else 0.0), high + room
         scale = _scale(unit, max(abs(low), abs(high))) if unit == "bytes" else 1.0

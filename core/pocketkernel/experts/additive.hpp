@@ -5,9 +5,8 @@
 // Columns of a scale of their own (ColumnScale) lie mostly within +-2.5; beyond, a function is constant.
 #pragma once
 
-#include "arena.hpp"
-#include "hypothesis.hpp"
-#include "parts.hpp"
+#include "../hypothesis.hpp"
+#include "expert.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -94,5 +93,57 @@ class AdditiveTables {
     Known<parts::functions> functions_{0};
     T* values_ = nullptr;  // column by column, function by function
 };
+
+namespace experts {
+
+// In steps of one rate for all columns, since a row has two knots of each.
+template <class T>
+class Additive : public Expert<T, Additive<T>> {
+  public:
+    using Note = typename Expert<T, Additive<T>>::Note;
+    static constexpr Reads reads = Reads::scaled;
+    static constexpr bool keeps_row = true;  // z, which will be weighed
+    static constexpr std::size_t count(const Roster& roster) { return roster.additive; }
+
+    Additive() = default;
+    Additive(Arena& arena, std::size_t columns, std::size_t functions)
+        : knots_(arena.take<T>(columns, functions, AdditiveTables<T>::knots)) {}
+    void reset() {}
+
+    template <class F>
+    void evaluate(const F& f, const Seen<T>& seen, Note&, double* s) const {
+        std::memcpy(f.template kept<Additive>(seen.work), seen.z.dense, f.features() * sizeof(T));
+        tables(f).evaluate(seen.z.dense, s);
+    }
+    // A score moves by as much times the slope.
+    template <class F>
+    void step(F& f, const Seen<T>& seen, const Note&, const Lesson& lesson) {
+        const double rate = static_cast<double>(T(-Tuning::Additive::rate) * std::sqrt(static_cast<T>(f.features())));
+        tables(f).step(f.template kept<Additive>(seen.work), lesson.steps(f.functions(), rate));
+    }
+
+    template <class F>
+    double norm2(const F& f, std::size_t) const {
+        return tables(f).norm2();
+    }
+    template <class F>
+    std::size_t stored(const F& f, std::size_t) const {
+        return f.features();
+    }
+    template <class F>
+    bool valid(const F& f) const {
+        return tables(f).valid();
+    }
+
+  private:
+    template <class F>
+    AdditiveTables<T> tables(const F& f) const {
+        return {f.features(), f.functions(), knots_};
+    }
+
+    T* knots_ = nullptr;
+};
+
+}  // namespace experts
 
 POCKETKERNEL_END

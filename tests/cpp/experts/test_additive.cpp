@@ -1,4 +1,4 @@
-#include "pocketkernel/additive_tables.hpp"
+#include "pocketkernel/experts/additive.hpp"
 
 #include "check.hpp"
 #include "pocketkernel/rng.hpp"

@@ -1,4 +1,4 @@
-#include "pocketkernel/ferns.hpp"
+#include "pocketkernel/experts/ferns.hpp"
 
 #include "check.hpp"
 
@@ -11,9 +11,9 @@ constexpr std::size_t d = 3, room = 12;
 template <class T, std::size_t R>
 struct Garden {
     alignas(pack_bytes) unsigned char block[1024]{};
-    alignas(pack_bytes) unsigned char ferns[(room + 1) * Ferns<T>::bytes(R)]{};
+    alignas(pack_bytes) unsigned char ferns[(room + 1) * experts::Ferns<T>::bytes(R)]{};
     Arena arena{block};
-    Ferns<T> of{arena, d, R};
+    experts::Ferns<T> of{arena, d, R};
     Rng rng{5};
     std::uint8_t leaves[room] = {};
     double f[R];
@@ -23,7 +23,7 @@ struct Garden {
         of.resize(room);
     }
     const T* threshold(std::size_t n) const {
-        return reinterpret_cast<const T*>(ferns + n * Ferns<T>::bytes(R)) + 16 * R;
+        return reinterpret_cast<const T*>(ferns + n * experts::Ferns<T>::bytes(R)) + 16 * R;
     }
     const std::uint16_t* columns(std::size_t n) const {
         return reinterpret_cast<const std::uint16_t*>(threshold(n) + 4);

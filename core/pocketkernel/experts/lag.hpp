@@ -1,4 +1,4 @@
-// LabelLags: an expert that knows the last labels, whatever the row.
+// Lag: an expert that knows the last labels, whatever the row.
 //
 //   x_hr   1 if the h-th last label is r, else 0 (h = 1, 2, 3); and their running mean, which takes steps of 1/20.
 //          Of two classes there is one function: 1 or -1. All are 0 as long as there is no label.
@@ -9,20 +9,52 @@
 // taken for the next one after them. If labels come late the expert learns what it then knows, and nothing false.
 #pragma once
 
-#include "math.hpp"
-#include "parts.hpp"
+#include "../math.hpp"
+#include "expert.hpp"
 
 POCKETKERNEL_BEGIN
 
-class LabelLags {
+namespace experts {
+
+template <class T>
+class Lag : public Expert<T, Lag<T>> {
   public:
-    LabelLags() = default;
+    using Note = typename Expert<T, Lag<T>>::Note;
+    static constexpr std::size_t count(const Roster& roster) { return roster.lag; }
+
+    Lag() = default;
     // On so many numbers, which are part of the state.
-    LabelLags(std::size_t functions, double* state) : functions_(functions), state_(state) {}
+    Lag(std::size_t functions, double* state) : functions_(functions), state_(state) {}
     static constexpr std::size_t doubles(std::size_t functions) { return 2 * inputs + lags + functions; }
 
     void reset() {
         for (std::size_t h = 0; h < inputs; ++h) squares()[h] = 1.0;
+    }
+
+    template <class F>
+    void evaluate(const F&, const Seen<T>&, Note&, double* s) const {
+        scores(s);
+    }
+    template <class F>
+    static Manner manner(const F&) {
+        return {Tuning::MixtureShare::others, false, true};
+    }
+    template <class F>
+    void step(F&, const Seen<T>&, const Note&, const Lesson& lesson) {
+        step(lesson.slopes, lesson.times);
+    }
+    template <class F>
+    void learned(F&, const Seen<T>&, std::size_t y, bool) {
+        push(y);
+    }
+    void interrupted() { forget(); }
+    template <class F>
+    double norm2(const F&, std::size_t) const {
+        return norm2();
+    }
+    template <class F>
+    bool valid(const F&) const {
+        return valid();
     }
 
     // s of all functions.
@@ -94,5 +126,7 @@ class LabelLags {
     Known<parts::functions> functions_{0};
     double* state_ = nullptr;
 };
+
+}  // namespace experts
 
 POCKETKERNEL_END

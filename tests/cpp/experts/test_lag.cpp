@@ -1,4 +1,4 @@
-#include "pocketkernel/label_lags.hpp"
+#include "pocketkernel/experts/lag.hpp"
 
 #include "check.hpp"
 #include "pocketkernel/rng.hpp"
@@ -10,8 +10,8 @@ namespace {
 // By the header's formulas, for R functions.
 template <std::size_t R>
 void follows_the_formula() {
-    double state[LabelLags::doubles(R)] = {};
-    LabelLags lags(R, state);
+    double state[experts::Lag<float>::doubles(R)] = {};
+    experts::Lag<float> lags(R, state);
     lags.reset();
     double a[4] = {}, q[4] = {1.0, 1.0, 1.0, 1.0}, x[4][R] = {};
     Rng rng(2);
@@ -53,7 +53,7 @@ void follows_the_formula() {
     for (double weight : a) squares += weight * weight;
     CHECK_NEAR(lags.norm2(), squares, 1e-12);
     // Weights, squares, labels, means: what each of them cannot be.
-    for (std::size_t n = 0; n < LabelLags::doubles(R); ++n)
+    for (std::size_t n = 0; n < experts::Lag<float>::doubles(R); ++n)
         for (double bad : {std::nan(""), n < 4 ? 1e10 : n < 8 ? 0.5 : n < 11 ? 1.5 : 1.1, -1e19}) {
             const double before = state[n];
             state[n] = bad;
@@ -65,7 +65,7 @@ void follows_the_formula() {
 
 }  // namespace
 
-TEST(label_lags_follow_the_formula) {
+TEST(lag_follows_the_formula) {
     follows_the_formula<1>();
     follows_the_formula<3>();
 }

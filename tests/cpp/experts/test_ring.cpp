@@ -1,4 +1,4 @@
-#include "pocketkernel/label_ring.hpp"
+#include "pocketkernel/experts/ring.hpp"
 
 #include "check.hpp"
 #include "pocketkernel/rng.hpp"
@@ -14,11 +14,11 @@ struct Ring {
     alignas(pack_bytes) unsigned char block[1024]{};
     unsigned char rows[pages * 16 * (d + 2)]{};
     Arena arena{block};
-    LabelRing<T> of;
+    experts::Ring<T> of;
 
     explicit Ring(std::size_t of_classes = classes) : of(arena, rows + sizeof rows, d, of_classes) {
         CHECK(arena.used() <= sizeof block);
-        CHECK(LabelRing<T>::page_bytes(d, of_classes) * pages <= sizeof rows);
+        CHECK(experts::Ring<T>::page_bytes(d, of_classes) * pages <= sizeof rows);
         of.reset();
         of.resize(pages);
     }
@@ -83,9 +83,9 @@ void finds_the_nearest(bool squared) {
                 weights[k] = static_cast<unsigned>(std::floor(127.0 / 3.0 * static_cast<double>(factors[k]) + 0.5));
         }
     }
-    CHECK(ring.of.valid(pages) && !ring.of.valid(pages - 1));
+    CHECK(ring.of.is_valid(pages) && !ring.of.is_valid(pages - 1));
     ring.rows[sizeof ring.rows - 1] = classes;  // a label that there is not
-    CHECK(!ring.of.valid(pages));
+    CHECK(!ring.of.is_valid(pages));
 }
 
 // Rows that two columns tell apart in different ways: which of them is nearer depends on the kind of distance.
@@ -108,14 +108,14 @@ void changes_its_distance() {
     };
     for (std::size_t y : {2, 2, 2, 1, 2}) CHECK_EQUAL(ask(y), 1);  // leads by 3, 6, 9, 6, 9
     CHECK_EQUAL(ask(2), 2);
-    CHECK(ring.of.valid(pages));
+    CHECK(ring.of.is_valid(pages));
     for (int n = 0; n < 9; ++n) CHECK_EQUAL(ask(2), 2);
     for (int n = 0; n < 3; ++n) CHECK_EQUAL(ask(1), 2);
     CHECK_EQUAL(ask(1), 1);
     for (std::size_t n : {3, 4}) {
         Ring<T> damaged;
         damaged.counts()[n] = n == 3 ? 2 : 11;
-        CHECK(!damaged.of.valid(pages));
+        CHECK(!damaged.of.is_valid(pages));
     }
 }
 
@@ -150,27 +150,27 @@ void changes_its_size(std::size_t of_classes) {
     }
     CHECK_EQUAL(ring.of.rows(), 64u);
     for (std::size_t n = 8; n < 72; ++n) CHECK_EQUAL(nearest(n), label(n));
-    CHECK(ring.of.valid(4));
+    CHECK(ring.of.is_valid(4));
     ring.of.resize(3);
     CHECK_EQUAL(ring.of.rows(), 48u);
     for (std::size_t n = 24; n < 72; ++n) CHECK_EQUAL(nearest(n), label(n));
     CHECK_EQUAL(nearest(10), label(24));
-    CHECK(ring.of.valid(3));
+    CHECK(ring.of.is_valid(3));
     ring.of.resize(0);
     CHECK_EQUAL(nearest(10), -1);
     ring.of.store(q, 0);
-    CHECK(ring.of.valid(0) && ring.of.rows() == 0);
+    CHECK(ring.of.is_valid(0) && ring.of.rows() == 0);
     for (std::size_t n : {1, 2}) {
         Ring<T> damaged;
         damaged.counts()[n] = 16 * pages + 1;
-        CHECK(!damaged.of.valid(pages));
+        CHECK(!damaged.of.is_valid(pages));
     }
 }
 
 template <class T>
 void tells_two_classes_apart_by_sign() {
     Ring<T> ring(2);
-    typename LabelRing<T>::Found found;
+    typename experts::Ring<T>::Found found;
     for (std::size_t m = 0; m < 9; ++m) found.label[m] = static_cast<std::int32_t>(m % 3) - 1;
     double s = 9.0;
     ring.of.scores(found, &s);
@@ -185,7 +185,7 @@ void tells_two_classes_apart_by_sign() {
 template <class T>
 void learns_whom_to_trust() {
     Ring<T> ring;
-    typename LabelRing<T>::Found found;
+    typename experts::Ring<T>::Found found;
     for (std::size_t m = 0; m < 9; ++m) found.label[m] = static_cast<std::int32_t>(m % 3) - (m == 8 ? 3 : 0);
     double a[9], q[9];
     for (std::size_t m = 0; m < 9; ++m) a[m] = 1.0 / (1.0 + 0.5 * static_cast<double>(m % 3)) / 3.0, q[m] = 1.0;
@@ -209,7 +209,7 @@ void learns_whom_to_trust() {
         for (double bad : {std::nan(""), 1e19, -1e10}) {
             Ring<T> damaged;
             damaged.numbers()[n] = bad;
-            CHECK(!damaged.of.valid(pages));
+            CHECK(!damaged.of.is_valid(pages));
         }
 }
 
@@ -225,7 +225,7 @@ void forgets_rows() {
     ring.of.forget();
     CHECK_EQUAL(ring.of.rows(), std::size_t(0));
     for (std::int32_t label : ring.of.find(row).label) CHECK_EQUAL(label, std::int32_t(-1));
-    CHECK(ring.of.norm2() == worth && worth != other.of.norm2() && ring.of.valid(pages));
+    CHECK(ring.of.norm2() == worth && worth != other.of.norm2() && ring.of.is_valid(pages));
     ring.of.store(row, 2);
     CHECK_EQUAL(ring.of.find(row).label[0], std::int32_t(2));
     CHECK_EQUAL(ring.of.find(row).label[1], std::int32_t(-1));
@@ -233,31 +233,31 @@ void forgets_rows() {
 
 }  // namespace
 
-TEST(label_ring_forgets_rows) {
+TEST(ring_forgets_rows) {
     forgets_rows<float>();
     forgets_rows<double>();
 }
-TEST(label_ring_finds_the_nearest) {
+TEST(ring_finds_the_nearest) {
     for (bool squared : {false, true}) {
         finds_the_nearest<float>(squared);
         finds_the_nearest<double>(squared);
     }
 }
-TEST(label_ring_changes_its_distance) {
+TEST(ring_changes_its_distance) {
     changes_its_distance<float>();
     changes_its_distance<double>();
 }
-TEST(label_ring_changes_its_size) {
+TEST(ring_changes_its_size) {
     for (std::size_t of_classes : {2, 7, 300}) {
         changes_its_size<float>(of_classes);
         changes_its_size<double>(of_classes);
     }
 }
-TEST(label_ring_of_two_classes) {
+TEST(ring_of_two_classes) {
     tells_two_classes_apart_by_sign<float>();
     tells_two_classes_apart_by_sign<double>();
 }
-TEST(label_ring_learns_whom_to_trust) {
+TEST(ring_learns_whom_to_trust) {
     learns_whom_to_trust<float>();
     learns_whom_to_trust<double>();
 }

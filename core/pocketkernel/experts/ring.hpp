@@ -1,4 +1,4 @@
-// LabelRing: the last rows in a byte per column, each with its label, and an expert that asks the nearest ones.
+// Ring: the last rows in a byte per column, each with its label, and an expert that asks the nearest ones.
 //
 //   q_k    128 + 16 z_k, rounded, from 1 to 255
 //   v_k    127 e^rho_k over the largest of them, in whole numbers: how much column k counts
@@ -15,14 +15,16 @@
 // so that a ring which grows keeps its rows.
 #pragma once
 
-#include "arena.hpp"
-#include "math.hpp"
-#include "state.hpp"
+#include "../math.hpp"
+#include "../state.hpp"
+#include "expert.hpp"
 
 POCKETKERNEL_BEGIN
 
+namespace experts {
+
 template <class T>
-class LabelRing {
+class Ring : public Expert<T, Ring<T>> {
   public:
     static constexpr std::size_t windows = 3, nearest = 3, neighbours = windows * nearest;
     struct Found {
@@ -38,9 +40,14 @@ class LabelRing {
         }
     };
 
-    LabelRing() = default;
+    using Note = Found;
+    static constexpr Reads reads = Reads::scaled;
+    static constexpr bool keeps_row = true;  // q
+    static constexpr std::size_t count(const Roster& roster) { return roster.block; }
+
+    Ring() = default;
     // `end` is where the block ends.
-    LabelRing(Arena& arena, unsigned char* end, std::size_t columns, std::size_t classes)
+    Ring(Arena& arena, unsigned char* end, std::size_t columns, std::size_t classes)
         : columns_(columns),
           functions_(classes == 2 ? 1 : classes),
           end_(end),
@@ -57,6 +64,44 @@ class LabelRing {
             state_->squares[m] = 1.0;
         }
         for (std::size_t k = 0; k < columns_; ++k) column_weights_[k] = 16;
+    }
+
+    template <class F>
+    void evaluate(const F& f, const Seen<T>& seen, Note& found, double* s) const {
+        round(seen.z.dense, rounded(f, seen.work));
+        found = find(rounded(f, seen.work));
+        scores(found, s);
+    }
+    template <class F>
+    static Manner manner(const F&) {
+        return {Tuning::MixtureShare::ring, false, true};
+    }
+    template <class F>
+    void step(F&, const Seen<T>&, const Note& found, const Lesson& lesson) {
+        step(found, lesson.slopes, lesson.times);
+    }
+    template <class F>
+    void learned(F& f, const Seen<T>& seen, std::size_t y, bool) {
+        store(rounded(f, seen.work), y);
+    }
+    // Else each row would be its own nearest neighbour.
+    void repeats() { forget(); }
+    template <class F>
+    double norm2(const F&, std::size_t) const {
+        return norm2();
+    }
+    template <class F>
+    std::size_t stored(const F&, std::size_t) const {
+        return rows();
+    }
+    template <class F>
+    bool valid(const F& f) const {
+        return is_valid(f.pages_left());
+    }
+    // q of a row.
+    template <class F>
+    static std::uint8_t* rounded(const F& f, const Workspace<T>& work) {
+        return reinterpret_cast<std::uint8_t*>(f.template kept<Ring>(work));
     }
 
     // Without its rows. What it has learned about neighbours stays.
@@ -147,7 +192,7 @@ class LabelRing {
     }
 
     // On so many pages.
-    bool valid(std::size_t pages) const {
+    bool is_valid(std::size_t pages) const {
         const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
         bool good = state_->pages == pages && state_->filled <= capacity() && state_->next <= state_->filled &&
                     (state_->next < capacity() || capacity() == 0) && state_->squared <= 1 &&
@@ -430,5 +475,7 @@ class LabelRing {
     State* state_ = nullptr;
     std::uint8_t* column_weights_ = nullptr;
 };
+
+}  // namespace experts
 
 POCKETKERNEL_END

@@ -15,18 +15,21 @@
 // Ferns lie one behind the other in a block that others use too; the caller says where they begin.
 #pragma once
 
-#include "arena.hpp"
-#include "hypothesis.hpp"
-#include "math.hpp"
-#include "rng.hpp"
-#include "row.hpp"
-#include "state.hpp"
+#include "../hypothesis.hpp"
+#include "../rng.hpp"
+#include "../state.hpp"
+#include "expert.hpp"
 
 POCKETKERNEL_BEGIN
 
+namespace experts {
+
 template <class T>
-class Ferns {
+class Ferns : public Expert<T, Ferns<T>> {
   public:
+    using Note = typename Expert<T, Ferns<T>>::Note;
+    static constexpr bool keeps_row = true;  // x
+    static constexpr std::size_t count(const Roster& roster) { return roster.block; }
     static constexpr std::size_t tests = 4, leaves = 16;
     static constexpr std::size_t bytes(std::size_t functions) {
         return (leaves * functions + tests) * sizeof(T) + tests * sizeof(std::uint16_t);
@@ -39,6 +42,40 @@ class Ferns {
           counts_(arena.take<Counts>(1)),
           anchors_(arena.take<double>(columns)),
           last_(arena.take<T>(columns)) {}
+
+    void reset() {}
+
+    template <class F>
+    void evaluate(const F& f, const Seen<T>& seen, Note&, double* s) const {
+        evaluate(f.ferns_at(), f.template kept<Ferns>(seen.work), s, seen.to_learn ? f.leaves() : nullptr);
+    }
+    template <class F>
+    void step(F& f, const Seen<T>&, const Note&, const Lesson& lesson) {
+        using Rate = Tuning::Ferns;
+        const T rate = T(functions_ == 1 ? Rate::rate_two_classes : Rate::rate_several);
+        step(f.ferns_at(), f.leaves(),
+             lesson.steps(functions_, static_cast<double>(rate / std::sqrt(larger(static_cast<T>(room()), T(1))))));
+    }
+    template <class F>
+    void learned(F& f, const Seen<T>& seen, std::size_t, bool first) {
+        grow(f.ferns_at(), f.template kept<Ferns>(seen.work), f.rng(), first);
+    }
+    template <class F>
+    void started(F& f, std::size_t k, double mean) {
+        restart(f.ferns_at(), k, mean);
+    }
+    template <class F>
+    double norm2(const F& f, std::size_t) const {
+        return norm2(f.ferns_at());
+    }
+    template <class F>
+    std::size_t stored(const F&, std::size_t) const {
+        return size();
+    }
+    template <class F>
+    bool valid(const F& f) const {
+        return valid(f.ferns_at(), f.largest_value());
+    }
 
     std::size_t room() const { return static_cast<std::size_t>(counts_->room); }
     std::size_t size() const { return static_cast<std::size_t>(counts_->born); }
@@ -183,5 +220,7 @@ class Ferns {
     double* anchors_ = nullptr;
     T* last_ = nullptr;  // the last row
 };
+
+}  // namespace experts
 
 POCKETKERNEL_END
