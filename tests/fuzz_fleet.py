@@ -120,7 +120,7 @@ class Rows:
     """The rows of a file, written back under good digests."""
 
     def __init__(self, stored):
-        self.path = HERE / "rows"
+        self.path = Path(tempfile.mkdtemp(dir=HERE)) / "rows"
         self.path.write_bytes(stored)
         self.base = sqlite3.connect(self.path, isolation_level=None)
         meta = dict(self.base.execute("SELECT name, value FROM meta").fetchall())
@@ -163,9 +163,10 @@ class Rows:
                 self.base.execute(*statement)
         except sqlite3.Error:
             pass  # one that SQLite itself refuses
-        self.base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self.base.close()
-        return self.path.read_bytes(), None
+        self.base.close()  # which copies the write-ahead log
+        data = self.path.read_bytes()
+        shutil.rmtree(self.path.parent)
+        return data, None
 
 
 def edit_configuration(stored, export, rng):
