@@ -269,9 +269,7 @@ def kills(rows, wanted=20):
             places.add(str(last))
         command("parts").wait()
         compare(folder / "whole", folder / "parts", rows)
-    print(
-        f"killed {killed} times, at {len(places)} states of the store; {ended + 1} runs came to their end, the same bits"
-    )
+    print(f"killed {killed} times, at {len(places)} states of the store; {ended + 1} runs ended, with the same bits")
 
 
 def compare(one, other, rows):

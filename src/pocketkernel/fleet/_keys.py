@@ -59,11 +59,11 @@ def blob_of(key: Key) -> bytes:
 
 
 def key_of_blob(blob: bytes) -> Key:
-    """The key that `blob_of` wrote."""
+    """The key that `blob_of` wrote, to be shown."""
     kind, rest = blob[:1], blob[1:]
     if kind == b"i":
         return int.from_bytes(rest, "little", signed=True)
-    return rest.decode("utf-8", "surrogatepass") if kind == b"s" else rest
+    return rest.decode("utf-8", "replace") if kind == b"s" else rest
 
 
 def _read_column(given: Any) -> KeyColumn | None:

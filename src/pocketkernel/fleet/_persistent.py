@@ -51,6 +51,10 @@ class Persistent:
             file.write(EXPORT + len(configuration).to_bytes(8, "little") + configuration)
             records.write_snapshot(self, file, {})
 
+    def configuration(self) -> dict[str, Any]:
+        """What gives the bits of the models their meaning, by name: parameters, seed, columns, labels, base."""
+        return _fields(self._contents())
+
     # ---- store ------------------------------------------------------------------------------------------------------
 
     def _open_store(self, store: FolderStore, stored: bytes | None) -> None:

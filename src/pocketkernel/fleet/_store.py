@@ -170,7 +170,7 @@ class FolderStore:
             found = self._database.base.execute("SELECT digest, state FROM archive WHERE key = ?", (key,)).fetchone()
             if found is None:
                 return None
-            if digest_of(b"archive", key, found[1]) != found[0]:
+            if not isinstance(found[1], bytes) or digest_of(b"archive", key, found[1]) != found[0]:
                 raise FleetStoreError("the digest of an evicted model does not match: it is damaged")
         state: bytes = found[1]
         return state
@@ -469,7 +469,10 @@ def archived_models(database: Database, fault: Fault = refuse) -> Iterator[tuple
     """All evicted models that are sound, by their keys."""
     try:
         for key, digest, state in database.base.execute("SELECT key, digest, state FROM archive"):
-            if not isinstance(state, bytes) or digest_of(b"archive", key, state) != digest:
+            if not isinstance(key, bytes) or not isinstance(state, bytes):
+                fault("an evicted model is lost: its row is invalid")
+                continue
+            if digest_of(b"archive", key, state) != digest:
                 fault(f"the digest of the evicted model of key {key_of_blob(key)!r} does not match: it is lost")
                 continue
             yield key, state

@@ -1,4 +1,4 @@
-"""A fleet as bytes: all its keys and models, as a snapshot."""
+"""A fleet as bytes: all its keys and models, as a snapshot, and what happened to it since, in records."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -9,6 +9,7 @@ import numpy as np
 
 from pocketkernel._core import KeyColumn
 from pocketkernel.fleet import _snapshot
+from pocketkernel.fleet._database import digest_of
 from pocketkernel.fleet._keys import KINDS
 from pocketkernel.fleet._places import BASE
 from pocketkernel.fleet._replay import Replay
@@ -53,6 +54,11 @@ def write_snapshot(fleet: Any, file: Any, more: dict[str, Any]) -> None:
         models.used_in(0, models.slot_count)[slots[1:]],
         states(),
     )
+
+
+def chained(before: bytes, record: bytes) -> bytes:
+    """The digest of a record, and of all before it."""
+    return digest_of(before, record)
 
 
 def repeat(fleet: Any, pieces: Iterable[bytes]) -> None:
