@@ -25,7 +25,7 @@ from pocketkernel.fleet._database import DIGEST, FORMAT, Head, digest_of
 from pocketkernel.fleet._store import Slab
 from pocketkernel.fleet.feed import Counts
 
-HERE = Path(tempfile.mkdtemp())
+HERE = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))  # a disk would be synced often
 FOLDER = HERE / "fleet"
 FILE = "fleet.sqlite"
 

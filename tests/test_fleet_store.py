@@ -1,5 +1,6 @@
 """A stored fleet loses nothing: threads, interrupts, forks, kills, full disks, missing and damaged files."""
 
+import gc
 import itertools
 import os
 import shutil
@@ -8,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import closing, suppress
 from pathlib import Path
@@ -24,7 +26,19 @@ POCKET = PocketClassifier(memory="4KiB", random_state=0)
 GIVEN = [{}, {"base": "shared"}, {"max_keys": 4}, {"max_keys": 4, "base": "shared"}]
 EVERY = int(os.environ.get("POCKETKERNEL_FLEET_EVERY", "0"))
 """Interrupt at every so many places; 1 tries all of them."""
+MEMORY = Path("/dev/shm")
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork, or signals of POSIX")
+
+
+@pytest.fixture
+def tmp_path(tmp_path):
+    """In memory, if that is there: a disk would be synced some ten thousand times."""
+    if not MEMORY.is_dir():
+        yield tmp_path
+        return
+    here = Path(tempfile.mkdtemp(dir=MEMORY))
+    yield here
+    shutil.rmtree(here)
 
 
 def keyed(rows=600, keys=15, seed=0):
@@ -311,16 +325,14 @@ def raised_at(place, error, call, *, opcodes):
 @pytest.mark.parametrize("given", GIVEN, ids=str)
 def test_interrupted_anywhere(given, opcodes, tmp_path, capsys):
     """What is in memory and what is stored are equal, or the fleet refuses, and the store has whole calls."""
-    every = EVERY or (29 if not opcodes else 401)
-    place_of = Path("/dev/shm") if Path("/dev/shm").is_dir() else tmp_path
-    here = place_of / f"pocketkernel-{os.getpid()}-{tmp_path.name}"
+    every = EVERY or (61 if not opcodes else 499)
+    here = tmp_path / "here"
     names = [*range(12), 31, 32, 33]
     begin, work = here / "begin", here / "work"
     errors = itertools.cycle([KeyboardInterrupt, TimeoutError, MemoryError, StoppedError])
     counts = {"equal": 0, "refused": 0}
+    here.mkdir()
     try:
-        shutil.rmtree(here, ignore_errors=True)
-        here.mkdir()
         keys, X, y = keyed(200, keys=12)
         with new(begin, sync_every=30, log_bytes=20_000, **given) as fleet:
             fleet.partial_fit(keys[:100], X[:100], y[:100], offset=100)
@@ -362,7 +374,7 @@ def test_interrupted_anywhere(given, opcodes, tmp_path, capsys):
         shutil.rmtree(here, ignore_errors=True)
     with capsys.disabled():
         print(f"\n{given}: interrupted at {sum(counts.values())} {'opcodes' if opcodes else 'lines'}: {counts}")
-    assert sum(counts.values()) > 20
+    assert min(counts.values()) > 3
 
 
 _whole = {}
@@ -511,6 +523,34 @@ def test_a_forked_interpreter_that_ends_removes_nothing(tmp_path):
         assert (fleet.clock, fleet.offset) == (4, 4)
 
 
+DROPPED = """
+import sys
+from pocketkernel import PocketClassifier
+from pocketkernel.fleet import Fleet
+fleet = Fleet(PocketClassifier(memory="4KiB", random_state=0), features=2, classes=[0, 1], store=sys.argv[1])
+fleet.partial_fit([1, 2], [[1.0, 2.0], [2.0, 1.0]], [0, 1], offset=2)
+fleet.commit()
+"""
+
+
+def test_a_process_that_ends_without_closing_its_fleet(tmp_path):
+    for rows in (2, 4, 6):
+        subprocess.run([sys.executable, "-c", DROPPED, str(tmp_path / "fleet")], check=True)
+        with Fleet.load(tmp_path / "fleet") as fleet:
+            assert fleet.clock == rows
+
+
+def test_a_fleet_that_is_forgotten_releases_its_store(tmp_path):
+    keys, X, y = keyed(100)
+    fleet = new(tmp_path / "fleet")
+    fleet.partial_fit(keys, X, y)
+    fleet.commit()
+    del fleet
+    gc.collect()
+    with new(tmp_path / "fleet") as fleet:
+        assert fleet.clock == 100
+
+
 def test_files_that_are_taken_away_while_a_fleet_uses_them(tmp_path):
     keys, X, y = keyed(200)
     for name in ("fleet.sqlite", "fleet.sqlite-wal"):
@@ -579,13 +619,13 @@ def test_killed_and_failing_at_every_operation(tmp_path, capsys):
     library = tmp_path / "faults.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, here / "faults.c", "-ldl"], check=True)
     run = subprocess.run(
-        [sys.executable, here / "fault_worker.py", tmp_path / "fleet", str(EVERY or 23)],
+        [sys.executable, here / "fault_worker.py", tmp_path / "fleet", str(EVERY or 37)],
         capture_output=True, text=True, check=False, env=os.environ | {"LD_PRELOAD": str(library)},
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     with capsys.disabled():
         print(f"\n{run.stdout.strip()}")
-    assert all(int(number) >= 10 for number in "".join(c if c.isdigit() else " " for c in run.stdout).split())
+    assert all(int(number) >= 5 for number in "".join(c if c.isdigit() else " " for c in run.stdout).split())
 
 
 # ---- damage ---------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ _LARGEST = 2**24  # bytes of rows in a piece
 
 
 class Move(NamedTuple):
-    """A slot that loses its key, or gets one."""
+    """A slot that loses its key, or gets one, before a row of a call; when it is read, the events before it."""
 
     row: int
     what: int
@@ -62,8 +62,9 @@ class Lesson(NamedTuple):
 class Change:
     """What a call does to the models. Until it is `whole`, slots and tables may disagree with each other."""
 
-    def __init__(self, *, kept: bool) -> None:
+    def __init__(self, *, kept: bool, clock: int = 0) -> None:
         self.whole = False
+        self.clock = clock  # events before it
         self.rows = 0  # learned
         self.events = 0  # rows learned, and models set or removed
         self.pieces: list[Piece] = []
@@ -81,7 +82,7 @@ class Change:
     def move(self) -> None:
         """Make a piece of the moves."""
         if self.moves and self._kept:
-            self.pieces.append(_moves_piece(self.moves))
+            self.pieces.append(_moves_piece(self.moves, self.clock))
         self.moves = []
 
     def learn(self, lesson: Lesson) -> None:
@@ -111,9 +112,9 @@ def part_of(rows: Rows, start: int, stop: int) -> Rows:
     return values[some], columns[some], starts[start : stop + 1] - starts[start]
 
 
-def _moves_piece(moves: list[Move]) -> Piece:
+def _moves_piece(moves: list[Move], clock: int) -> Piece:
     keys = column_of([move.key for move in moves if move.what != CLOSE])
-    head = {"do": "moves", "kind": keys.kind or "str"}
+    head = {"do": "moves", "kind": keys.kind or "str", "clock": clock}
     slots = np.array([move.slot for move in moves], dtype="<i4")
     what = np.array([move.what for move in moves], dtype=np.int8)
     return _piece(head, slots, what, keys.encoded(len(keys)), b"".join(move.state for move in moves))
@@ -186,14 +187,17 @@ def read_moves(piece: Read, slot_bytes: int) -> list[Move]:
         slots, what, keys, states = piece.parts
         kinds, all_slots = what.tolist(), slots.tolist()
         opened, loaded = sum(kind != CLOSE for kind in kinds), kinds.count(LOAD)
+        clock = piece.head["clock"]
         if piece.head["kind"] not in KINDS or set(kinds) - {CLOSE, OPEN, LOAD} or len(states) != loaded * slot_bytes:
+            raise ValueError
+        if type(clock) is not int or not 0 <= clock < 2**62:
             raise ValueError
         names = iter(KeyColumn.decoded(keys, piece.head["kind"], opened))
         moves, at = [], 0
         for kind, slot in zip(kinds, all_slots, strict=True):
             state = states[at : at + slot_bytes] if kind == LOAD else b""
             at += len(state)
-            moves.append(Move(0, kind, slot, 0 if kind == CLOSE else next(names), state))
+            moves.append(Move(clock, kind, slot, 0 if kind == CLOSE else next(names), state))
     except (AttributeError, KeyError, TypeError, ValueError):
         raise invalid() from None
     return moves

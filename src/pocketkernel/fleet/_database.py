@@ -226,9 +226,13 @@ class Database:
             base = sqlite3.connect(
                 f"{self.path.absolute().as_uri()}?{more}", uri=True, isolation_level=None, check_same_thread=False
             )
-            _connections.append(base)
-            base.execute("PRAGMA trusted_schema=OFF")
-            base.execute("PRAGMA cell_size_check=ON")
+            try:
+                _connections.append(base)
+                base.execute("PRAGMA trusted_schema=OFF")
+                base.execute("PRAGMA cell_size_check=ON")
+            except BaseException:
+                base.close()
+                raise
             return base
 
     def create(self, configuration: bytes, slot_bytes: int) -> None:

@@ -130,9 +130,8 @@ class Models(Places):
             new.setdefault(keys[row], row)
         self.make_room(len(new))
         change = self.begin()
-        for key, row in new.items():
-            self._open(key, lesson.born, row, change)
         if new:
+            self._open_all(new, lesson.born, change)
             self.of.find(keys, slots, -1)
         status, learned, error = self._attempt(lesson, scores)
         self._settle(change, lesson, 0, learned)
@@ -143,6 +142,7 @@ class Models(Places):
 
     def _attempt(self, lesson: Lesson, scores: Any) -> tuple[int, int, BaseException | None]:
         """Learn rows; the status, how many were learned, and what was raised between two rows, such as Ctrl-C."""
+        self.core.learned = 0  # else it would be that of the call before, until the next one begins
         try:
             status = self.teach(lesson, scores)
         except MemoryError:  # of which nobody knows where

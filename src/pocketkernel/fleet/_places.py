@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from pocketkernel import _core
 from pocketkernel.fleet._changes import CLOSE, LOAD, OPEN, Change, Move, Slots
-from pocketkernel.fleet._keys import Key, blob_of
+from pocketkernel.fleet._keys import Key, blob_of, column_of
 from pocketkernel.fleet._slabs import MappedSlabs
 from pocketkernel.fleet.errors import FleetStoreError
 
@@ -85,7 +85,7 @@ class Places:
 
     def begin(self) -> Change:
         """What is done to slots and tables from now on is one change, which is whole or leaves all unusable."""
-        self.change = change = Change(kept=self.logged)
+        self.change = change = Change(kept=self.logged, clock=self.clock)
         return change
 
     def _end(self, change: Change) -> None:
@@ -135,6 +135,20 @@ class Places:
     def used_in(self, first: int, stop: int) -> npt.NDArray[np.uint64]:
         """For each of these slots, the number of the last event of its key, or of when it lost its key."""
         return self._used[first:stop]
+
+    def _open_all(self, keys: dict[Key, int], born: npt.NDArray[np.bool_] | None, change: Change) -> None:
+        """Give slots to keys, each of which is new in some row."""
+        if self.has_archived:
+            for key, row in keys.items():
+                self._open(key, born, row, change)
+            return
+        slots = [self._new_slot() for _ in keys]
+        if born is None:
+            self.core.begin(slots, BASE)
+        else:
+            born[list(keys.values())] = True
+        change.moves += [Move(row, OPEN, slot, key) for (key, row), slot in zip(keys.items(), slots, strict=True)]
+        self.of.place(column_of(list(keys)), np.array(slots))
 
     def _open(self, key: Key, born: npt.NDArray[np.bool_] | None, row: int, change: Change) -> int:
         slot = self._new_slot()

@@ -9,6 +9,7 @@ from pocketkernel import _core, learners
 from pocketkernel.fleet._changes import (
     CLOSE,
     LOAD,
+    OPEN,
     Read,
     States,
     invalid,
@@ -31,15 +32,12 @@ class Replay:
     ----------
     template, models
         Of the fleet, which nobody uses yet.
-    clock : int
-        What the fleet's will be.
     slots_of_slab : int
         Slots whose states are stored together. States may be stored later than a record; then it is not repeated there.
     """
 
-    def __init__(self, template: Any, models: Models, *, clock: int, slots_of_slab: int = 2**31) -> None:
+    def __init__(self, template: Any, models: Models, slots_of_slab: int = 2**31) -> None:
         self._template, self._models = template, models
-        self._clock = np.uint64(clock)
         self._per = slots_of_slab
         self._learned = 0  # events up to the last row
         self._seqs: list[int] = []  # of the slabs
@@ -104,11 +102,6 @@ class Replay:
         if not models.place(keys, slots, self._used[: self._count], self._count):
             raise FleetStoreError("it has a key twice")
 
-    def _is_later(self, slot: int, seq: int) -> bool:
-        """Whether the state of a slot is that after the record, or after a later one."""
-        number = slot // self._per
-        return number < len(self._seqs) and self._seqs[number] >= seq
-
     def _extend(self, count: int) -> None:
         if count > self._opened + _GAPS:
             raise invalid()
@@ -120,28 +113,30 @@ class Replay:
             self._named = np.concatenate([self._named, more.astype(bool)])
 
     def _move(self, piece: Read, seq: int) -> None:
-        models = self._models
-        for move in read_moves(piece, models.core.slot_bytes):
-            slot = move.slot
-            if slot < 1:
-                raise invalid()
-            self._opened += move.what != CLOSE
-            self._extend(slot + 1)
-            if self._is_later(slot, seq):
+        models, names = self._models, self._names
+        moves = read_moves(piece, models.core.slot_bytes)
+        slots = np.array([move.slot for move in moves])
+        if len(moves) == 0 or slots.min() < 1:
+            raise invalid()
+        self._opened += sum(move.what != CLOSE for move in moves)
+        self._extend(int(slots.max()) + 1)
+        begun: dict[int, None] = {}  # as copies of the base
+        for move, later in zip(moves, self._later(slots, seq).tolist(), strict=True):
+            if later:
                 continue
-            if move.what == CLOSE:
-                if self._names.pop(slot, None) is None:
-                    raise invalid()
-            elif move.what == LOAD:
-                models.load(slot, move.state)
-                self._names[slot] = move.key
-            else:
-                if slot in self._names:
-                    raise invalid()
-                models.core.begin([slot], BASE)
-                self._names[slot] = move.key
-            self._named[slot] = move.what != CLOSE
-            self._used[slot] = self._clock
+            clock, what, slot, key, state = move
+            begun.pop(slot, None)
+            if what == LOAD:
+                models.load(slot, state)
+                names[slot] = key
+            elif what == OPEN and slot not in names:
+                begun[slot] = None
+                names[slot] = key
+            elif what != CLOSE or names.pop(slot, None) is None:
+                raise invalid()
+            self._named[slot] = what != CLOSE
+            self._used[slot] = clock
+        models.core.begin(list(begun), BASE)
 
     def _learn(self, piece: Read, seq: int) -> None:
         models = self._models
@@ -167,5 +162,6 @@ class Replay:
             raise FleetStoreError("it has rows that cannot be learned")
 
     def _later(self, slots: npt.NDArray[np.int64], seq: int) -> npt.NDArray[np.bool_]:
+        """Which of these slots have their states from that record, or from a later one."""
         seqs = np.array([*self._seqs, -1])
         return np.asarray(seqs[np.minimum(slots // self._per, len(self._seqs))] >= seq)

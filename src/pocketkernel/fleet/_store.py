@@ -396,7 +396,7 @@ def recover(database: Database, fleet: Any, slabs: dict[int, Slab], fault: Fault
     with database.naming():
         if head.slot_bytes != models.core.slot_bytes:
             raise FleetStoreError(f"it has models of {head.slot_bytes} bytes, not of {models.core.slot_bytes}")
-        replay = Replay(fleet._template, models, clock=head.clock, slots_of_slab=slots_of_slab(models))
+        replay = Replay(fleet._template, models, slots_of_slab(models))
         total = 0
         for number, slab in enumerate(_slabs_of(database, head, fault)):
             total += int.from_bytes(slab.digest, "big")

@@ -64,7 +64,7 @@ def chained(before: bytes, record: bytes) -> bytes:
 def repeat(fleet: Any, pieces: Iterable[bytes]) -> None:
     """Do again what a fleet's changes say, in one that was brought to the state before them."""
     models = fleet._models
-    replay = Replay(fleet._template, models, clock=0)
+    replay = Replay(fleet._template, models)
     clock = models.clock
     for some in pieces:
         replay.repeat(some)
