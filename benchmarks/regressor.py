@@ -1,6 +1,7 @@
-"""PocketRegressor: errors on data sets, coverage of intervals, difficult streams, cost, and River's regressors.
+"""PocketRegressor: errors on data sets, coverage of intervals, late targets, difficult streams, cost, and
+River's regressors.
 
-    python benchmarks/regressor.py [table coverage unkind cost peers] [--permutations 3] [--memory 64KiB]
+    python benchmarks/regressor.py [table coverage late unkind cost peers] [--permutations 3] [--memory 64KiB]
 
 nRMSE is the root of the mean squared error of answers made before the target was seen, over the deviation of the
 target; nobody is tuned for a data set. Data: files NAME.svm.xz in the folder `regression` of $POCKETKERNEL_DATA, or of
@@ -13,7 +14,7 @@ import time
 import numpy as np
 
 from datasets import load
-from pocketkernel import PocketClassifier, PocketRegressor
+from pocketkernel import LateIntervals, PocketClassifier, PocketRegressor
 
 GOALS = {"housing": 0.54, "kin8nm": 0.55, "elevators": 0.39, "protein": 0.75, "power-plant": 0.235}
 SECOND_HALF = ("power-plant",)
@@ -89,6 +90,43 @@ def coverage(options):
         print(f"  {name:10} {kind:16} {text}", flush=True)
 
 
+def made(rows=30_000):
+    """Streams whose errors are more or less like the ones before."""
+    rng, t = np.random.default_rng(0), np.arange(rows)
+    noise = rng.normal(size=rows)
+    for keep in (0.9, 0.97, 0.99, 1.0):
+        y = np.zeros(rows)
+        for i in range(1, rows):
+            y[i] = keep * y[i - 1] + noise[i]
+        yield f"{keep:g} of the last y, and noise", rng.normal(size=(rows, 2)), y
+    X, moving = rng.normal(size=(rows, 5)), 0.03 * np.cumsum(rng.normal(size=(rows, 5)), axis=0)
+    yield "coefficients that move", X, (X * moving).sum(axis=1) + noise
+    X = np.column_stack([np.sin(2 * np.pi * t / 24), rng.normal(size=rows)])
+    yield "two seasons, one in no column", X, 5 * X[:, 0] + 3 * np.sin(2 * np.pi * t / 700) + noise
+    yield "elevators, shuffled", *rows_of("elevators", 0)
+
+
+def late(options):
+    """Blocks of rows are answered before their targets come, beginning with the second block."""
+    print(f"coverage of 90 % in %, and lowest to highest over {WINDOW} rows: next row's intervals, LateIntervals")
+    for name, X, y in made():
+        for block in (1, 24, 200):
+            cells = []
+            for intervals in (None, LateIntervals()):
+                model = PocketRegressor(memory=options.memory, random_state=0).partial_fit(X[:block], y[:block])
+                inside = []
+                for begin in range(block, len(y), block):
+                    rows = slice(begin, begin + block)
+                    given = intervals.predict(model, X[rows]) if intervals else model.predict_interval(X[rows])
+                    inside.append((given[:, 0] <= y[rows]) & (y[rows] <= given[:, 1]))
+                    if intervals:
+                        intervals.learn(given, y[rows])
+                    model.partial_fit(X[rows], y[rows])
+                shares = 100 * np.convolve(np.concatenate(inside), np.full(WINDOW, 1 / WINDOW), "valid")
+                cells.append(f"{100 * np.concatenate(inside).mean():.1f} ({shares.min():.1f} to {shares.max():.1f})")
+            print(f"| {name} | {block} | " + " | ".join(cells) + " |", flush=True)
+
+
 def unkind(options):
     """A robust measure: the root of the median squared error over that of a normal one, in deviations of the target."""
     print("elevators, error before the middle, and 200, 1000 and 3000 rows after it")
@@ -153,7 +191,7 @@ def peers(options):
             print(f"  {name:12} {peer:16} {error('', y, np.array(given)):.4f} {size}", flush=True)
 
 
-PARTS = {part.__name__: part for part in (table, coverage, unkind, cost, peers)}
+PARTS = {part.__name__: part for part in (table, coverage, late, unkind, cost, peers)}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -98,12 +98,16 @@ double probability_of_first(const double* scores, std::size_t n, std::size_t cla
 
 // From the loss, log sum exp(s) - s_y over all classes, to the probability of the largest score of the known ones. What
 // the linear part says is overwritten.
-Answer answer_of(const double* scores, double* linear, std::size_t known, std::size_t classes, std::size_t y,
-                 double loss) {
+Answer answer_of(const double* scores, double* linear, const double* apart, std::size_t known, std::size_t classes,
+                 std::size_t y, double loss) {
     const std::size_t place = place_of_greatest(scores, known), linear_place = place_of_greatest(linear, known);
     if (known < classes) loss += logarithm(probability_of_first(scores, known, classes, loss + scores[y], linear));
-    return {static_cast<double>(y), static_cast<double>(place), static_cast<double>(linear_place),
-            smaller(exponential(scores[place] - scores[y] - loss), 1.0), larger(loss, 0.0)};
+    return {static_cast<double>(y),
+            static_cast<double>(place),
+            static_cast<double>(linear_place),
+            static_cast<double>(place_of_greatest(apart, known)),
+            smaller(exponential(scores[place] - scores[y] - loss), 1.0),
+            larger(loss, 0.0)};
 }
 
 template <class L>
@@ -120,20 +124,22 @@ class EngineOf final : public Engine {
     std::size_t outputs() const override { return L::multiclass ? learner_.config().classes : 1; }
     bool is_regressor() const override { return L::task == Task::regression; }
     bool tells_linear() const override { return L::tells_linear; }
+    bool tells_apart() const override { return L::knows_last_labels; }
     void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots, Watch* watch,
-               double* linear, Answer* answers, std::size_t known) override {
+               double* linear, Answer* answers, std::size_t known, double* apart) override {
         visit(rows, slots, [&](std::size_t r, const auto& row) {
             if (watch && watch->stopped()) return;
             const double weight = lessons.weights ? lessons.weights[r] : 1.0;
             const std::size_t place = answers ? 0 : r * outputs();
             double *own = scores + place, *part = linear ? linear + place : nullptr;
+            [[maybe_unused]] double* rest = apart ? apart + place : nullptr;
             if constexpr (L::task == Task::regression)
                 learner_.learn(row, lessons.targets + r * outputs(), weight, own, part);
-            else if constexpr (L::tells_linear) {
+            else if constexpr (L::knows_last_labels) {
                 const auto y = static_cast<std::size_t>(lessons.labels[r]);
                 double loss = 0.0;
-                learner_.learn(row, y, weight, own, part, &loss);
-                if (answers) answers[r] = answer_of(own, part, known, outputs(), y, loss);
+                learner_.learn(row, y, weight, own, part, &loss, rest);
+                if (answers) answers[r] = answer_of(own, part, rest, known, outputs(), y, loss);
             } else if constexpr (L::multiclass)
                 learner_.learn(row, static_cast<std::size_t>(lessons.labels[r]), weight, own);
             else
@@ -146,8 +152,8 @@ class EngineOf final : public Engine {
         (void)learner_.workspace_on(counter);
         return counter.used();
     }
-    void score(const Rows& rows, double* scores, void* scratch, const Slots* slots) override {
-        with_workspace(scratch, [&](Workspace<T>& work) { score_with(work, rows, scores, slots); });
+    void score(const Rows& rows, double* scores, void* scratch, const Slots* slots, bool continues) override {
+        with_workspace(scratch, [&](Workspace<T>& work) { score_with(work, rows, scores, slots, continues); });
     }
     void kernel_scores(const Rows& rows, double* scores, void* scratch) override {
         if constexpr (!L::multiclass)
@@ -226,6 +232,8 @@ class EngineOf final : public Engine {
             for (std::uint64_t n = log.first_kept(); n < count; ++n) {
                 *out++ = log.row_of(n);
                 *out++ = log.kind_of(n);
+                *out++ = log.column_of(n);
+                *out++ = log.change_of(n);
             }
             return true;
         }
@@ -259,9 +267,11 @@ class EngineOf final : public Engine {
         Workspace<T> work = learner_.workspace_on(arena);
         f(work);
     }
-    void score_with(Workspace<T>& work, const Rows& rows, double* scores, const Slots* slots) {
+    void score_with(Workspace<T>& work, const Rows& rows, double* scores, const Slots* slots, bool continues) {
         visit(rows, slots, [&](std::size_t r, const auto& row) {
-            if constexpr (L::reads_rows)
+            if constexpr (L::knows_last_labels)
+                learner_.score(row, work, scores + r * outputs(), continues);
+            else if constexpr (L::reads_rows)
                 learner_.score(row, work, scores + r * outputs());
             else
                 score_query(work.query.read(row), work, scores + r * outputs());

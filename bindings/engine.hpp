@@ -32,16 +32,28 @@ struct Lessons {
 };
 
 // The models of a fleet: where their states are, and to which one each row belongs. Of these rows a thread takes those
-// of its part of the slots.
+// of its part of the slots. A small fleet reserves little: the first slab has 2^first_bits slots, and each one that
+// follows as many as all before it, until there are 2^slab_bits; from there on each has so many.
 struct Slots {
     unsigned char* const* slabs = nullptr;
-    unsigned slab_bits = 0;  // a slab has 2^slab_bits slots
-    std::size_t bytes = 0;   // of a slot
+    unsigned first_bits = 0, slab_bits = 0;
+    std::size_t bytes = 0;  // of a slot
     const std::size_t* of = nullptr;
     std::size_t part = 0, parts = 1;
 
     unsigned char* state(std::size_t slot) const {
-        return slabs[slot >> slab_bits] + (slot & ((std::size_t(1) << slab_bits) - 1)) * bytes;
+        const std::size_t large = slot >> slab_bits;
+        if (large != 0)
+            return slabs[slab_bits - first_bits + large] + (slot & ((std::size_t(1) << slab_bits) - 1)) * bytes;
+        unsigned k = 0;
+        while ((slot >> first_bits >> k) != 0) ++k;
+        return slabs[k] + (k == 0 ? slot : slot - (std::size_t(1) << (first_bits + k - 1))) * bytes;
+    }
+    // Slots in so many slabs.
+    std::size_t in(std::size_t count) const {
+        const std::size_t growing = slab_bits - first_bits + 1;
+        if (count == 0) return 0;
+        return count <= growing ? std::size_t(1) << (first_bits + count - 1) : (count - growing + 1) << slab_bits;
     }
 };
 
@@ -50,9 +62,10 @@ struct Fault {
 };
 
 // What the scores of a row say of the known classes, if there are outputs for more than two: the true one, the
-// predicted one, that of the linear part, the probability of the predicted one, and the loss.
+// predicted one, those of the linear part and without the last labels, the probability of the predicted one, and the
+// loss.
 struct Answer {
-    double label, place, linear_place, probability, loss;
+    double label, place, linear_place, place_apart, probability, loss;
 };
 
 // The host's side of the core's watch.hpp, for the thread that learns: keeps the state from before a row that takes
@@ -94,15 +107,19 @@ class Engine {
     // Scores are written row by row, `outputs` of them each.
     virtual std::size_t outputs() const = 0;
     virtual bool is_regressor() const = 0;
-    // Also those of the learner's linear part, unless `linear` is null; only if the learner tells them. With `answers`,
-    // of a classifier whose first `known` outputs have a label, both have room for one row.
+    // Also those of the learner's linear part, unless `linear` is null, and those without the last labels, unless
+    // `apart` is null; only if the learner tells them. With `answers`, of a classifier whose first `known` outputs have
+    // a label, all three have room for one row.
     virtual bool tells_linear() const = 0;
+    virtual bool tells_apart() const = 0;
     virtual void learn(const Rows& rows, const Lessons& lessons, double* scores, const Slots* slots = nullptr,
                        Watch* watch = nullptr, double* linear = nullptr, Answer* answers = nullptr,
-                       std::size_t known = 0) = 0;
+                       std::size_t known = 0, double* apart = nullptr) = 0;
     // Several threads may score at once, each with its own scratch; null means the learner's own.
     virtual std::size_t scratch_bytes() const = 0;
-    virtual void score(const Rows& rows, double* scores, void* scratch, const Slots* slots = nullptr) = 0;
+    // `continues` says whether each row is taken for the one after the last that was learned.
+    virtual void score(const Rows& rows, double* scores, void* scratch, const Slots* slots = nullptr,
+                       bool continues = true) = 0;
     // K scores for each row; not of a multiclass learner.
     virtual void kernel_scores(const Rows& rows, double* scores, void* scratch) = 0;
     virtual std::size_t coefficients(std::size_t kernel, double* out) const = 0;  // how many; null only counts
@@ -117,7 +134,7 @@ class Engine {
     // Of a regressor, for each output: how far below and above an answer targets lie, for a share of them; likewise.
     virtual bool margins(double share, double* out) const = 0;
     // Bytes of the block that the frequencies, the ring and the ferns have; and how many changes of the stream were
-    // noticed, with the row and the kind of the last ones (room for `EventLog::most` pairs); likewise.
+    // noticed, with row, kind, column and change of the last ones (room for `EventLog::most` of them); likewise.
     virtual bool shares(double* out) const = 0;
     virtual bool events(std::uint64_t& count, std::uint64_t* out) const = 0;
     virtual std::size_t constants(unsigned char* out) const = 0;  // how many bytes; null only counts

@@ -20,9 +20,10 @@
 namespace pocketkernel::binding {
 namespace {
 
-// Many models of one configuration, each in a slot of its own. Slots are allocated in slabs of some megabytes, which
-// never move. Rows are learned in slices; within a slice each thread takes the rows of its share of the slots, so
-// Ctrl-C leaves the first rows learned, whatever the number of threads.
+// Many models of one configuration, each in a slot of its own. Slots are allocated in slabs, the first of some
+// kilobytes and those of a large fleet of some megabytes, which never move. Rows are learned in slices; within a slice
+// each thread takes the rows of its share of the slots, so Ctrl-C leaves the first rows learned, whatever the number of
+// threads.
 //
 // A slot is a state, what the model had done when it began, and, if classes are balanced, the rows learned of each.
 class PyFleet : public PyLearner {
@@ -36,15 +37,17 @@ class PyFleet : public PyLearner {
         const std::size_t tail = sizeof(Done) + counted_ * sizeof(std::int64_t);
         slots_.bytes = state_bytes_ + (tail + pk::pack_bytes - 1) / pk::pack_bytes * pk::pack_bytes;
         while (slots_.bytes << (slots_.slab_bits + 1) <= slab_bytes) ++slots_.slab_bits;
+        while (slots_.first_bits < slots_.slab_bits && slots_.bytes << (slots_.first_bits + 1) <= first_slab_bytes)
+            ++slots_.first_bits;
         engines_.push_back(engine_);
         idle_.push_back(engine_);
     }
 
     std::size_t slot_bytes() const { return slots_.bytes; }
-    std::size_t capacity() const { return starts_.size() << slots_.slab_bits; }
-    std::size_t slots_per_slab() const { return std::size_t(1) << slots_.slab_bits; }
+    std::size_t capacity() const { return slots_.in(starts_.size()); }
+    std::size_t slots_per_slab() const { return slots_.in(starts_.size() + 1) - capacity(); }  // the next one
     std::size_t nbytes() const { return size_ * engines_.size() + slots_.bytes * capacity(); }
-    std::size_t bytes_of_slab() const { return slots_.bytes << slots_.slab_bits; }
+    std::size_t bytes_of_slab() const { return slots_.bytes * slots_per_slab(); }
     void reserve(std::size_t count) {
         const Guard guard(turns_, Turns::changing);
         while (capacity() < count) {
@@ -86,13 +89,13 @@ class PyFleet : public PyLearner {
             return learn_rows(rows, slots, y, weights, scores, threads, base, born);
         });
     }
-    int score_dense(nb::handle slots, nb::handle X, nb::handle scores, std::size_t threads) {
-        return with_dense(X, [&](const Rows& rows) { return score_rows(rows, slots, scores, threads); });
+    int score_dense(nb::handle slots, nb::handle X, nb::handle scores, std::size_t threads, bool continues) {
+        return with_dense(X, [&](const Rows& rows) { return score_rows(rows, slots, scores, threads, continues); });
     }
     int score_sparse(nb::handle slots, nb::handle values, nb::handle columns, nb::handle starts, nb::handle scores,
-                     std::size_t threads) {
+                     std::size_t threads, bool continues) {
         return with_sparse(values, columns, starts,
-                           [&](const Rows& rows) { return score_rows(rows, slots, scores, threads); });
+                           [&](const Rows& rows) { return score_rows(rows, slots, scores, threads, continues); });
     }
 
     // A model's state as a learner saves it.
@@ -163,7 +166,7 @@ class PyFleet : public PyLearner {
     }
 
   private:
-    static constexpr std::size_t slab_bytes = std::size_t(1) << 25;
+    static constexpr std::size_t first_slab_bytes = std::size_t(1) << 16, slab_bytes = std::size_t(1) << 25;
 
     // Enough for every thread, few enough that Ctrl-C need not wait long. A row of a large model may take longer than
     // that, so it is watched, which needs a slice of its own.
@@ -330,7 +333,7 @@ class PyFleet : public PyLearner {
         }
     }
 
-    int score_rows(const Rows& rows, nb::handle slots, nb::handle scores, std::size_t threads) {
+    int score_rows(const Rows& rows, nb::handle slots, nb::handle scores, std::size_t threads, bool continues) {
         const std::vector<std::size_t> all = copied(slots);
         const View out(scores, true);
         if (all.size() != rows.count || !has_room(out, rows)) return unsuited;
@@ -338,7 +341,7 @@ class PyFleet : public PyLearner {
         const Lease engines(*this, threads);
         return run(rows, rows_of_slice(), [&](const Rows& slice, std::size_t first) {
             each_part(&all[first], slice.count, engines, [&](Engine& engine, const Slots& part) {
-                engine.score(slice, out.data<double>() + first * engine.outputs(), nullptr, &part);
+                engine.score(slice, out.data<double>() + first * engine.outputs(), nullptr, &part, continues);
             });
         });
     }
@@ -404,7 +407,8 @@ class PyFleet : public PyLearner {
     static Block new_slab(std::size_t size) {
         Block block = new_block(size);
 #if defined(__linux__)
-        constexpr std::size_t page = 4096;
+        constexpr std::size_t page = 4096, large_page = std::size_t(1) << 21;
+        if (size < large_page) return block;
         const std::size_t first = (reinterpret_cast<std::uintptr_t>(block.get()) + page - 1) / page * page;
         (void)madvise(reinterpret_cast<void*>(first), size / page * page - page, MADV_HUGEPAGE);
 #endif

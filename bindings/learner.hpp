@@ -18,6 +18,7 @@
 #include "arithmetic.hpp"
 #include "engine.hpp"
 #include "interrupt.hpp"
+#include "named.hpp"
 #include "pocketkernel/event_log.hpp"
 #include "pocketkernel/row.hpp"
 #include "pocketkernel/simd.hpp"
@@ -156,24 +157,49 @@ class PyLearner {
 
     // Score, then learn, every row. 0, or a status with nothing learned, or `unsuited` if the arrays must be converted
     // first, or if `labels` is given and is not the list that was set last: another thread has come first. `linear` is
-    // None, or has room for the scores of the linear part. `answers` is None, or has room for an Answer of each row;
-    // then no scores are told.
+    // None, or has room for the scores of the linear part; `apart` likewise for those without the last labels.
+    // `answers` is None, or has room for an Answer of each row; then no scores are told.
     int learn_dense(nb::handle X, nb::handle y, nb::handle weights, nb::handle scores, nb::handle labels,
-                    nb::handle linear, nb::handle answers) {
-        return with_dense(X,
-                          [&](const Rows& rows) { return learn(rows, y, weights, scores, labels, linear, answers); });
+                    nb::handle linear, nb::handle answers, nb::handle apart) {
+        return with_dense(
+            X, [&](const Rows& rows) { return learn(rows, y, weights, scores, labels, linear, answers, apart); });
     }
     int learn_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle y, nb::handle weights,
-                     nb::handle scores, nb::handle labels, nb::handle linear, nb::handle answers) {
+                     nb::handle scores, nb::handle labels, nb::handle linear, nb::handle answers, nb::handle apart) {
+        return with_sparse(values, columns, starts, [&](const Rows& rows) {
+            return learn(rows, y, weights, scores, labels, linear, answers, apart);
+        });
+    }
+    // Uses at most `threads` threads; the scores do not depend on how many. `continues`: see Engine::score.
+    int score_dense(nb::handle X, nb::handle scores, std::size_t threads, bool continues) {
+        return with_dense(X, [&](const Rows& rows) { return score(rows, scores, threads, continues); });
+    }
+    int score_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle scores, std::size_t threads,
+                     bool continues) {
         return with_sparse(values, columns, starts,
-                           [&](const Rows& rows) { return learn(rows, y, weights, scores, labels, linear, answers); });
+                           [&](const Rows& rows) { return score(rows, scores, threads, continues); });
     }
-    // Uses at most `threads` threads; the scores do not depend on how many.
-    int score_dense(nb::handle X, nb::handle scores, std::size_t threads) {
-        return with_dense(X, [&](const Rows& rows) { return score(rows, scores, threads); });
-    }
-    int score_sparse(nb::handle values, nb::handle columns, nb::handle starts, nb::handle scores, std::size_t threads) {
-        return with_sparse(values, columns, starts, [&](const Rows& rows) { return score(rows, scores, threads); });
+    // The score of a dict of features, or a list of several; None if that needs Python code: see `fill`. The row is of
+    // the names that were known at the moment of the score.
+    nb::object score_named(const nb::dict& columns, const nb::dict& shared, const nb::dict& features) {
+        const std::size_t width = settings_.config.features, outputs = engine_->outputs();
+        Copied<double> values(width), scores(outputs);
+        const Py_ssize_t names = PyDict_Size(columns.ptr());
+        if (fill(columns, shared, features, values.data(), width) < 0) return nb::none();
+        Rows row;
+        row.values = values.data();
+        row.doubles = true;
+        row.count = 1;
+        row.features = width;
+        const Guard guard(turns_, Turns::reading);
+        if (PyDict_Size(columns.ptr()) != names) return nb::none();
+        const Block scratch = scratch_for(guard);
+        const auto ask = [&] { return score_slices(row, scores.data(), 1, scratch.get(), true); };
+        if (without_lock(row, ask) != 0) return nb::none();
+        if (outputs == 1) return nb::float_(*scores.data());
+        nb::list all;
+        for (std::size_t r = 0; r < outputs; ++r) all.append(scores.data()[r]);
+        return all;
     }
 
     // The score of each kernel for the rows of x, before the kernels are weighted.
@@ -258,14 +284,14 @@ class PyLearner {
     std::vector<double> shares() {
         return numbers(3, [&](double* out) { return engine_->shares(out); });
     }
-    // How many there were, and the last ones: row, kind.
+    // How many there were, and the last ones: row, kind, column, change.
     nb::tuple events() {
         const Guard guard(turns_, Turns::reading);
-        std::uint64_t count = 0, pairs[2 * pk::EventLog::most];
+        std::uint64_t count = 0, told[4 * pk::EventLog::most];
         nb::list last;
-        if (engine_->events(count, pairs))
+        if (engine_->events(count, told))
             for (std::size_t n = 0; n < std::min<std::uint64_t>(count, pk::EventLog::most); ++n)
-                last.append(nb::make_tuple(pairs[2 * n], pairs[2 * n + 1]));
+                last.append(nb::make_tuple(told[4 * n], told[4 * n + 1], told[4 * n + 2], told[4 * n + 3]));
         return nb::make_tuple(count, last);
     }
     void forget_lags() {
@@ -391,18 +417,20 @@ class PyLearner {
     }
 
     int learn(const Rows& rows, nb::handle y, nb::handle sample_weight, nb::handle scores, nb::handle labels,
-              nb::handle linear, nb::handle answers) {
+              nb::handle linear, nb::handle answers, nb::handle apart) {
         if (!answers.is_none()) return learn_and_answer(rows, y, sample_weight, labels, answers);
-        const View parts(linear, true);
-        const bool told = !linear.is_none();
+        const View parts(linear, true), rest(apart, true);
+        const bool told = !linear.is_none(), told_apart = !apart.is_none();
         if (told && !(engine_->tells_linear() && has_room(parts, rows))) return unsuited;
+        if (told_apart && !(engine_->tells_apart() && has_room(rest, rows))) return unsuited;
         const View out(scores, true);
         if (!has_room(out, rows)) return unsuited;
         return learn_with(rows, y, sample_weight, labels, [&](const Lessons& lessons, Guard& guard) {
             return teach(rows, guard, [&](const Rows& slice, std::size_t first, LongRow& row) {
                 const std::size_t place = first * engine_->outputs();
                 engine_->learn(slice, from(lessons, first), out.data<double>() + place, nullptr, &row,
-                               told ? parts.data<double>() + place : nullptr);
+                               told ? parts.data<double>() + place : nullptr, nullptr, 0,
+                               told_apart ? rest.data<double>() + place : nullptr);
             });
         });
     }
@@ -410,15 +438,16 @@ class PyLearner {
                          nb::handle answers) {
         const View told(answers, true);
         const std::size_t outputs = engine_->outputs(), known = classes_.size();
-        const bool suited = engine_->tells_linear() && !engine_->is_regressor() && known > 1 && known <= outputs;
+        const bool suited = engine_->tells_apart() && known > 1 && known <= outputs;
         if (!suited || outputs < 3) return unsuited;
         constexpr std::size_t numbers = sizeof(Answer) / sizeof(double);
         if (!told.has(2, "d") || told.size(0) != rows.count || told.size(1) != numbers) return unsuited;
-        std::vector<double> scores(outputs), linear(outputs);  // of one row, which stay in the processor's cache
+        // Of one row, which stay in the processor's cache.
+        std::vector<double> scores(outputs), linear(outputs), apart(outputs);
         return learn_with(rows, y, sample_weight, labels, [&](const Lessons& lessons, Guard& guard) {
             return teach(rows, guard, [&](const Rows& slice, std::size_t first, LongRow& row) {
                 engine_->learn(slice, from(lessons, first), scores.data(), nullptr, &row, linear.data(),
-                               told.data<Answer>() + first, known);
+                               told.data<Answer>() + first, known, apart.data());
             });
         });
     }
@@ -504,12 +533,13 @@ class PyLearner {
         std::vector<U> many_;
     };
 
-    int score(const Rows& rows, nb::handle scores, std::size_t threads) {
+    int score(const Rows& rows, nb::handle scores, std::size_t threads, bool continues) {
         const View out(scores, true);
         if (!has_room(out, rows)) return unsuited;
         const Guard guard(turns_, Turns::reading);
         const Block scratch = scratch_for(guard);
-        return without_lock(rows, [&] { return score_slices(rows, out.data<double>(), threads, scratch.get()); });
+        return without_lock(rows,
+                            [&] { return score_slices(rows, out.data<double>(), threads, scratch.get(), continues); });
     }
 
     // Checks the whole block, then calls f(slice, first) for its slices. Ctrl-C takes effect between two slices, or in
@@ -557,6 +587,7 @@ class PyLearner {
     struct Slices {
         const Rows& rows;
         double* scores;
+        bool continues;
         std::size_t size;  // rows of a slice: some for every thread, and few enough to stay in its cache
         std::atomic<std::size_t> next{0};
     };
@@ -574,16 +605,16 @@ class PyLearner {
                 slices.next = slices.rows.count;
                 return;
             }
-            engine_->score(slice, slices.scores + first * engine_->outputs(), scratch);
+            engine_->score(slice, slices.scores + first * engine_->outputs(), scratch, nullptr, slices.continues);
             beat();
         }
     }
 
     // Every thread takes the next slice, with its own scratch; this thread is one of them. If the system cannot start a
     // thread, there are fewer.
-    pk::Status score_slices(const Rows& rows, double* scores, std::size_t threads, void* own_scratch) {
+    pk::Status score_slices(const Rows& rows, double* scores, std::size_t threads, void* own_scratch, bool continues) {
         const std::size_t count = std::max<std::size_t>(1, std::min(threads, rows.count));
-        Slices slices{rows, scores, std::min(rows_at_once(), rows.count / (4 * count) + 1)};
+        Slices slices{rows, scores, continues, std::min(rows_at_once(), rows.count / (4 * count) + 1)};
         Verdict own;
         std::vector<Verdict> theirs(count - 1);
         std::vector<Block> scratch;

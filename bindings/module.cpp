@@ -1,7 +1,7 @@
 // The Python module pocketkernel._core: arrays to spans, status to numbers that Python turns into exceptions.
 //
-// The headers are parts of this one compilation: view (arrays), interrupt (Ctrl-C), settings, turns (threads),
-// learner, turn, fleet.
+// The headers are parts of this one compilation: view (arrays), named (dicts), interrupt (Ctrl-C), settings, turns
+// (threads), learner, turn, fleet.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -15,6 +15,7 @@
 #include "fleet.hpp"
 #include "keys.hpp"
 #include "learner.hpp"
+#include "named.hpp"
 #include "settings.hpp"
 #include "text.hpp"
 #include "turn.hpp"
@@ -73,56 +74,17 @@ void kernel_values(const Settings& settings, bool doubles, const std::string& le
     table_of(level, doubles).kernel_values(settings.get(), i.data<double>(), o.data<double>(), i.size(0));
 }
 
-// Writes the values of a dict of features into a float64 row, zeros elsewhere. A name in `columns` has its own column;
-// a name with k + 1 in `shared` is added to column k, one with -(k + 1) is subtracted from it. Returns how many values
-// were shared; -1 if a name is in neither, two shared values fall into one column (their order would matter), or a
-// value is not a number. The row is then partly written.
 int fill_row(const nb::dict& columns, const nb::dict& shared, const nb::dict& features, nb::handle row) {
     const View out(row, true);
     if (!out.has(2, "d")) throw nb::value_error("expected a float64 matrix with one row");
-    double* values = out.data<double>();
-    const std::size_t width = out.size(1);
-    for (std::size_t k = 0; k < width; ++k) values[k] = 0.0;
-    struct Share {
-        std::size_t column;
-        double value;
-    } shares[16];
-    int count = 0;
-    PyObject *name = nullptr, *value = nullptr;
-    Py_ssize_t place = 0;
-    while (PyDict_Next(features.ptr(), &place, &name, &value)) {
-        PyObject* column = PyDict_GetItemWithError(columns.ptr(), name);
-        const bool own = column != nullptr;
-        if (!own && !PyErr_Occurred()) column = PyDict_GetItemWithError(shared.ptr(), name);
-        const Py_ssize_t k = column ? PyLong_AsSsize_t(column) : 0;
-        // Other objects that convert to float (a duration, an array of one number) are checked elsewhere; also, their
-        // __float__ could change the dict while it is read.
-        if (!PyFloat_Check(value) && !PyLong_Check(value)) return -1;
-        const double number = column ? PyFloat_AsDouble(value) : 0.0;
-        if (!column || PyErr_Occurred()) {
-            PyErr_Clear();
-            return -1;
-        }
-        const auto at = static_cast<std::size_t>(own ? k : (k < 0 ? -k : k) - 1);
-        if (at >= width) return -1;
-        if (own) {
-            values[at] = number;
-            continue;
-        }
-        if (count == 16) return -1;
-        for (int other = 0; other < count; ++other)
-            if (shares[other].column == at) return -1;
-        shares[count++] = {at, k < 0 ? -number : number};
-    }
-    for (int other = 0; other < count; ++other) values[shares[other].column] += shares[other].value;
-    return count;
+    return fill(columns, shared, features, out.data<double>(), out.size(1));
 }
 
 // Arithmetic for Python's own numbers, such as a learner's parameters, in a `with` statement.
 struct UsualArithmetic {
     std::optional<Arithmetic> arithmetic;
     void enter() { arithmetic.emplace(); }
-    void leave(const nb::args&) { arithmetic.reset(); }
+    void leave(nb::handle, nb::handle, nb::handle) { arithmetic.reset(); }
 };
 
 double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_t features, std::size_t stored,
@@ -186,7 +148,7 @@ NB_MODULE(_core, m) {
     nb::class_<UsualArithmetic>(m, "Arithmetic")
         .def(nb::init<>())
         .def("__enter__", &UsualArithmetic::enter)
-        .def("__exit__", &UsualArithmetic::leave);
+        .def("__exit__", &UsualArithmetic::leave, nb::arg().none(), nb::arg().none(), nb::arg().none());
 
     nb::class_<Settings>(m, "Settings")
         .def(nb::init<>())
@@ -203,11 +165,14 @@ NB_MODULE(_core, m) {
         .def_prop_rw("learned", &PyLearner::learned, &PyLearner::set_learned)
         .def("set_labels", &PyLearner::set_labels, "classes"_a)
         .def("learn_dense", &PyLearner::learn_dense, "x"_a, "y"_a.none(), "weights"_a.none(), "scores"_a.none(),
-             "labels"_a = nb::none(), "linear"_a = nb::none(), "answers"_a = nb::none())
+             "labels"_a = nb::none(), "linear"_a = nb::none(), "answers"_a = nb::none(), "apart"_a = nb::none())
         .def("learn_sparse", &PyLearner::learn_sparse, "values"_a, "columns"_a, "starts"_a, "y"_a, "weights"_a.none(),
-             "scores"_a.none(), "labels"_a = nb::none(), "linear"_a = nb::none(), "answers"_a = nb::none())
-        .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a)
-        .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a)
+             "scores"_a.none(), "labels"_a = nb::none(), "linear"_a = nb::none(), "answers"_a = nb::none(),
+             "apart"_a = nb::none())
+        .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a, "continues"_a = true)
+        .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a,
+             "continues"_a = true)
+        .def("score_named", &PyLearner::score_named, "columns"_a, "shared"_a, "features"_a)
         .def("kernel_scores", &PyLearner::kernel_scores, "x"_a, "scores"_a)
         .def("coefficients", &PyLearner::coefficients, "kernel"_a)
         .def("evidence", &PyLearner::evidence)
@@ -249,9 +214,9 @@ NB_MODULE(_core, m) {
              "base"_a, "born"_a.none())
         .def("learn_sparse", &PyFleet::learn_sparse, "slots"_a, "values"_a, "columns"_a, "starts"_a, "y"_a,
              "weights"_a.none(), "scores"_a, "threads"_a, "base"_a, "born"_a.none())
-        .def("score_dense", &PyFleet::score_dense, "slots"_a, "x"_a, "scores"_a, "threads"_a)
+        .def("score_dense", &PyFleet::score_dense, "slots"_a, "x"_a, "scores"_a, "threads"_a, "continues"_a = true)
         .def("score_sparse", &PyFleet::score_sparse, "slots"_a, "values"_a, "columns"_a, "starts"_a, "scores"_a,
-             "threads"_a)
+             "threads"_a, "continues"_a = true)
         .def("save", &PyFleet::save_slot, "slot"_a)
         .def("load", &PyFleet::load_slot, "slot"_a, "state"_a, "counts"_a)
         .def("counts", &PyFleet::counts, "slot"_a)

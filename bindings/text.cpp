@@ -245,7 +245,36 @@ struct Record {
     }
 };
 
+// How a line is cut into fields: by a sign, or by so many blanks or more, as columns are aligned.
+struct Cut {
+    char delimiter = ',';
+    char quote = '"';
+    std::size_t blanks = 0;  // 0: by the delimiter
+
+    Cut(const std::string& delimiter_text, const std::string& quote_text) {
+        const bool aligned = delimiter_text == " " || delimiter_text == "  ";
+        if ((delimiter_text.size() != 1 && !aligned) || quote_text.size() != 1)
+            throw nb::value_error("expected a delimiter of one byte, or of one or two spaces, and a quote of one byte");
+        delimiter = aligned ? '\0' : delimiter_text[0];
+        quote = quote_text[0];
+        blanks = aligned ? delimiter_text.size() : 0;
+    }
+};
+
 bool is_space(char c, char delimiter) { return (c == ' ' || c == '\t' || c == '\r') && c != delimiter; }
+
+// Where a field without quotes ends that begins at `p`: at a delimiter, or at the end of the line or of the chunk.
+const char* field_end(const char* p, const char* end, const Cut& cut) {
+    if (cut.blanks == 0) {
+        while (p != end && *p != cut.delimiter && *p != '\n') ++p;
+        return p;
+    }
+    for (; p != end && *p != '\n'; ++p) {
+        if (*p == '\t') return p;
+        if (*p == ' ' && (cut.blanks == 1 || p + 1 == end || is_space(p[1], '\0') || p[1] == '\n')) return p;
+    }
+    return p;
+}
 
 // A row of several lines has at most this many bytes: if a quote is not closed by then, it is a stray one.
 constexpr std::ptrdiff_t longest_row = 16 << 20;
@@ -254,7 +283,7 @@ constexpr std::ptrdiff_t longest_row = 16 << 20;
 // several lines and not the right number of fields, it is faulty and ends with its first line: a stray quote costs no
 // other row. Time is linear in the size of a file: a line that leaves a quote open has one that would close an earlier
 // one, and not more fields than columns are looked for. (One more: R writes row names without a name of their own.)
-Record read_record(const char* const begin, const Chunk& chunk, char delimiter, std::size_t columns,
+Record read_record(const char* const begin, const Chunk& chunk, const Cut& cut, std::size_t columns,
                    std::vector<Field>& fields) {
     Record record;
     fields.clear();
@@ -265,9 +294,9 @@ Record read_record(const char* const begin, const Chunk& chunk, char delimiter, 
         return record;
     };
     for (const char* p = begin;;) {
-        while (p != chunk.end && is_space(*p, delimiter)) ++p;
+        while (p != chunk.end && is_space(*p, cut.delimiter)) ++p;
         Field field{p, p, false, false};
-        if (p != chunk.end && *p == '"') {
+        if (p != chunk.end && *p == cut.quote) {
             const char* const quote = p;
             field.quoted = true;
             field.begin = ++p;
@@ -281,28 +310,31 @@ Record read_record(const char* const begin, const Chunk& chunk, char delimiter, 
                     ++record.lines;
                     if (!record.open) record.open = quote;
                 }
-                if (*p != '"') continue;
+                if (*p != cut.quote) continue;
                 if (p + 1 == chunk.end && !chunk.final) return record;
-                if (p + 1 == chunk.end || *(p + 1) != '"') break;
+                if (p + 1 == chunk.end || *(p + 1) != cut.quote) break;
                 field.doubled = true;
                 ++p;
             }
             field.end = p++;
-            while (p != chunk.end && is_space(*p, delimiter)) ++p;
-            if (p != chunk.end && *p != delimiter && *p != '\n') {
+            while (p != chunk.end && is_space(*p, cut.delimiter)) ++p;
+            const bool followed = cut.blanks != 0 && p != field.end + 1;
+            if (p != chunk.end && *p != cut.delimiter && *p != '\n' && !followed) {
                 if (record.open) return unpaired(record.open);
                 record.fault = "quote";
                 record.at = p;
                 p = line_end(p, chunk.end);
             }
         } else {
-            while (p != chunk.end && *p != delimiter && *p != '\n') ++p;
-            field.end = p;
-            while (field.end != field.begin && is_space(*(field.end - 1), delimiter)) --field.end;
+            field.end = p = field_end(p, chunk.end, cut);
+            while (field.end != field.begin && is_space(*(field.end - 1), cut.delimiter)) --field.end;
         }
         fields.push_back(field);
         if (record.open && columns && fields.size() > columns + 1) return unpaired(record.open);
-        if (p != chunk.end && *p == delimiter) {
+        if (cut.blanks != 0) {
+            while (p != chunk.end && is_space(*p, '\0')) ++p;
+            if (p != chunk.end && *p != '\n') continue;
+        } else if (p != chunk.end && *p == cut.delimiter) {
             ++p;
             continue;
         }
@@ -320,13 +352,13 @@ Record read_record(const char* const begin, const Chunk& chunk, char delimiter, 
 }
 
 // Where the last complete record ends. If there is a newline after it, a quote is open there.
-std::size_t delimited_end(const nb::bytes& text, std::size_t start, const std::string& delimiter, std::size_t columns) {
+std::size_t delimited_end(const nb::bytes& text, std::size_t start, const std::string& delimiter, std::size_t columns,
+                          const std::string& quote) {
     const Chunk chunk(text, false);
-    if (delimiter.size() != 1) throw nb::value_error("expected a delimiter of one byte");
+    const Cut cut(delimiter, quote);
     std::vector<Field> fields;
     const char* p = chunk.from(start);
-    for (const char* next = p; next; p = next ? next : p)
-        next = read_record(p, chunk, delimiter[0], columns, fields).next;
+    for (const char* next = p; next; p = next ? next : p) next = read_record(p, chunk, cut, columns, fields).next;
     return chunk.place(p);
 }
 
@@ -348,20 +380,21 @@ bool stands_for_missing(const Field& field) {
 // `spans`; the end is negative if the text has doubled quotes.
 Parsed parse_delimited(const nb::bytes& text, std::size_t start, bool final, const std::string& delimiter,
                        const std::string& kinds, Out<double, 2> numbers, Out<std::int64_t, 3> spans,
-                       Out<std::int64_t, 1> lines) {
+                       Out<std::int64_t, 1> lines, const std::string& quote) {
     const Chunk chunk(text, final);
     const std::size_t room = lines.size();
     const auto number_count = static_cast<std::size_t>(std::count(kinds.begin(), kinds.end(), 'n'));
     const auto text_count = static_cast<std::size_t>(std::count(kinds.begin(), kinds.end(), 't'));
-    if (delimiter.size() != 1 || numbers.shape(0) != room || numbers.shape(1) != number_count ||
-        spans.shape(0) != room || spans.shape(1) != text_count || spans.shape(2) != 2)
-        throw nb::value_error("expected a delimiter of one byte, and arrays that match the kinds and each other");
+    const Cut cut(delimiter, quote);
+    if (numbers.shape(0) != room || numbers.shape(1) != number_count || spans.shape(0) != room ||
+        spans.shape(1) != text_count || spans.shape(2) != 2)
+        throw nb::value_error("expected arrays that match the kinds and each other");
     Parsed done;
     std::vector<Field> fields;
     fields.reserve(kinds.size());
     const char* p = chunk.from(start);
     while (p != chunk.end && done.rows != room) {
-        Record record = read_record(p, chunk, delimiter[0], kinds.size(), fields);
+        Record record = read_record(p, chunk, cut, kinds.size(), fields);
         if (!record.next) break;
         const bool blank = fields.size() == 1 && !fields[0].quoted && fields[0].begin == fields[0].end;
         if (!*record.fault && !blank) {
@@ -423,9 +456,9 @@ void add_text(nb::module_& m) {
     m.def("libsvm_width", libsvm_width, "text"_a, "start"_a, "final"_a,
           "(largest column, position where the last complete line ends) of LIBSVM text.");
     m.def("parse_delimited", parse_delimited, "text"_a, "start"_a, "final"_a, "delimiter"_a, "kinds"_a,
-          "numbers"_a.noconvert(), "spans"_a.noconvert(), "lines"_a.noconvert(),
+          "numbers"_a.noconvert(), "spans"_a.noconvert(), "lines"_a.noconvert(), "quote"_a = "\"",
           "Reads complete records of delimited text into arrays, as many as fit.");
-    m.def("delimited_end", delimited_end, "text"_a, "start"_a, "delimiter"_a, "columns"_a,
+    m.def("delimited_end", delimited_end, "text"_a, "start"_a, "delimiter"_a, "columns"_a, "quote"_a = "\"",
           "Position where the last complete record of delimited text ends.");
 }
 

@@ -48,7 +48,7 @@ MISTAKES = {
     "empty file of known width": (["run", "nothing.svm", "--features", "2"], 1, "at least one row"),
     "unknown format": (["run", "odd.bin"], 2, "set --format"),
     "cut file": (["run", "cut.svm.gz"], 1, "compressed data that is whole"),
-    "bad line": (["run", "odd.bin", "--format", "libsvm", "--features", "2"], 1, "odd.bin, line 1, column 1"),
+    "bad line": (["run", "odd.bin", "--format", "libsvm", "--features", "2"], 1, "odd.bin, line 1, byte 1"),
     "missing value": (["run", "text.csv", "--strict"], 1, "--missing mean"),
     "unknown column": (["run", "text.csv", "--label", "z"], 2, "label='z' is not a column"),
     "no label column": (["run", "text.csv", "--drop", "label", "--label", "false"], 2, "is not a column"),

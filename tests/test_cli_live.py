@@ -84,7 +84,11 @@ def test_ids_stay_beside_the_answers(tmp_path, capsys):
     assert re.search(r"PassengerId +id +kept beside the answers", capsys.readouterr().err)
     assert main(["predict", "rows.run", "new.csv"]) == 0
     out = [line.split(",") for line in capsys.readouterr().out.splitlines()]
-    assert out[0] == ["PassengerId", "label", "score"] and [row[0] for row in out[1:]] == ["301", "302", "303"]
+    assert out[0] == ["PassengerId", "label", "score", "reason"] and [row[0] for row in out[1:]] == [
+        "301",
+        "302",
+        "303",
+    ]
     assert main(["predict", "rows.run", "new.csv", "--id", "Ticket", "--json"]) == 0
     tickets = [row["Ticket"] for row in json.loads(capsys.readouterr().out)["predictions"]]
     assert tickets == [line.split(",")[-4] for line in LINES[300:303]]
@@ -95,11 +99,11 @@ def test_rows_without_an_answer_are_told(tmp_path, capsys):
     write(tmp_path / "new.csv", [LINES[300], "1,2", LINES[301]])
     assert main(["run", "rows.csv", *LABEL]) == 0
     capsys.readouterr()
-    assert main(["predict", "rows.run", "new.csv"]) == 1
-    assert "new.csv, line 3" in capsys.readouterr().err
-    assert main(["predict", "rows.run", "new.csv", "--on-error", "skip"]) == 0
-    captured = capsys.readouterr()
-    assert len(captured.out.splitlines()) == 3 and "and have no answer: 1" in captured.err
+    for on_error, lines in (("mark", 4), ("skip", 3), ("raise", 2)):
+        assert main(["predict", "rows.run", "new.csv", "--on-error", on_error]) == (on_error == "raise")
+        captured = capsys.readouterr()
+        assert len(captured.out.splitlines()) == lines and "new.csv, line 3" in captured.err
+        assert ("and have no answer: 1" in captured.err) == (on_error != "raise")
 
 
 # ---- Ctrl-C ---------------------------------------------------------------------------------------------------------

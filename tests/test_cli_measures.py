@@ -12,6 +12,7 @@ from pocketkernel.cli import main
 from pocketkernel.evaluate import Job, Record, RecordError, run_job
 from pocketkernel.evaluate.order import warnings_of
 from pocketkernel.evaluate.task import found_task
+from pocketkernel.learners import Event
 
 
 def command(file, *options):
@@ -43,7 +44,7 @@ def test_a_rate_stands_beside_its_baselines(tmp_path, capsys):
     metrics = found["metrics"]
     assert metrics["mistake_rate"] == found["mistake_rate"]
     assert metrics["baselines"]["last_label"]["mistakes"] == np.count_nonzero(y[1:] != y[:-1]) + (y[0] != -1)
-    assert set(metrics["baselines"]) == {"majority", "last_label", "linear"}
+    assert set(metrics["baselines"]) == {"majority", "last_label", "linear", "without_last_labels"}
     assert {"auc", "log_loss", "balanced_accuracy", "calibration", "classes", "confusion"} <= metrics.keys()
     assert "curve" not in metrics
     record = Record.read(tmp_path / "rows.run")
@@ -224,16 +225,16 @@ def test_predict_gives_values_and_intervals(tmp_path, capsys):
     arguments = ["predict", str(tmp_path / "houses.run"), str(tmp_path / "houses.csv")]
     assert main([*arguments, "--interval", "0.9"]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
-    assert header == "value,low,high"
-    value, low, high = np.array([line.split(",") for line in lines], dtype=float).T
+    assert header == "value,low,high,reason"
+    value, low, high = np.array([line.split(",")[:-1] for line in lines], dtype=float).T
     assert np.all((low < value) & (value < high)) and 0.8 < np.mean((low <= y) & (y <= high)) <= 1
     assert main([*arguments, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["predictions"][0] == {"value": value[0]}
+    assert json.loads(capsys.readouterr().out)["predictions"][0] == {"value": value[0], "reason": None}
     assert main([*arguments, "--proba"]) == 2
     assert "predicts numbers: use --interval" in capsys.readouterr().err
     assert main([*arguments, "--interval", "90"]) == 2
     assert "use a share from 0.01 to 0.999" in capsys.readouterr().err
-    for verb, code, words in (("inspect", 0, "numbers"), ("certify", 2, "nothing is proved")):
+    for verb, code, words in (("inspect", 0, "numbers"), ("certify", 0, "Nothing is proved")):
         assert main([verb, str(tmp_path / "houses.run")]) == code
         out, err = capsys.readouterr()
         assert words in out + err
@@ -272,7 +273,7 @@ def test_changes_that_the_learner_notices_are_told(tmp_path, capsys, monkeypatch
 
     def events(self):
         rows = self._core.tally()["rounds"]
-        return [(row, "confidence lost") for row in range(100, rows + 1, 100)][-2:]
+        return [Event(row, "confidence lost") for row in range(100, rows + 1, 100)][-2:]
 
     monkeypatch.setattr(PocketClassifier, "events_", property(events))
     cli_files.svm(tmp_path / "rows.svm", rows=900)
@@ -345,7 +346,7 @@ def test_noise_is_not_called_learning(tmp_path, capsys):
     said = answer(capsys, tmp_path / "noise.csv")["metrics"]["remarks"]
     assert len(said) == 2 and "say little about the label" in said[1]
     write(tmp_path / "numbers.csv", rng.normal(size=(600, 3)), rng.normal(size=600))
-    assert "Not better than the mean" in answer(capsys, tmp_path / "numbers.csv")["metrics"]["remarks"][0]
+    assert "Not clearly better than the mean" in answer(capsys, tmp_path / "numbers.csv")["metrics"]["remarks"][0]
 
 
 def test_nothing_is_said_of_what_is_learned(iris, capsys):

@@ -1,7 +1,9 @@
 """The command line on tables as people find them: one command, a schema, and a rate that can be believed."""
 
 import json
+import re
 
+import numpy as np
 import pytest
 
 import tables
@@ -9,7 +11,7 @@ from pocketkernel.cli import main
 from pocketkernel.cli.show import say
 
 CASES = {
-    "titanic": (tables.titanic, "Survived", 10),
+    "titanic": (tables.titanic, "Survived", 13),
     "penguins": (tables.penguins, "species", 13),
     "diamonds": (tables.diamonds, "cut", 22),
     "loans": (tables.loans, "Status", 15),
@@ -48,7 +50,7 @@ def test_the_schema_is_shown_before_learning(tmp_path, capsys):
     assert by_name["PassengerId"].startswith("left out id: numbers of the rows")
     assert by_name["Age"].startswith("number as it is, and whether it is missing (")
     assert by_name["Sex"] == "category 2 levels in 2 columns female, male"
-    assert "11 columns of the file became 10 of the model, judged by all 891 rows." in lines
+    assert "11 columns of the file became 13 of the model, judged by all 891 rows." in lines
     assert max(map(len, lines)) <= 110
     schema = json.loads((tmp_path / "titanic.run" / "record.json").read_text())["settings"]["schema"]
     assert [column["name"] for column in schema][:2] == ["PassengerId", "Survived"]
@@ -59,7 +61,9 @@ def test_many_columns_are_shown_in_short(tmp_path, capsys):
     (tmp_path / "wide.csv").write_text(head + "".join(",".join([str(k % 7)] * 100) + f",{k % 2}\n" for k in range(50)))
     assert main(["run", "wide.csv", "--no-report"]) == 0
     error = capsys.readouterr().err
-    assert "... and 70 x number, 1 x label" in error and error.count("\n") < 40
+    assert "... and 70 x number" in error and error.count("\n") < 40
+    lines = error.splitlines()
+    assert lines[31].split()[:2] == ["y", "label"] and lines[32].startswith("...")
 
 
 def test_a_missing_label_is_asked_for(tmp_path, capsys):
@@ -73,7 +77,8 @@ def test_a_missing_label_is_asked_for(tmp_path, capsys):
 
 @pytest.mark.parametrize(("values", "task", "words"), [
     (30, "classification", "30 different numbers, treated as classes; if it is a quantity, add --task regression"),
-    (300, "regression", "treated as quantities; if they are classes, add --task classification"),
+    (11, "classification", "11 different numbers, treated as classes; if it is a quantity, add --task regression"),
+    (150, "regression", "treated as quantities; if they are classes, add --task classification"),
 ])  # fmt: skip
 def test_a_number_as_label_is_hinted_at(tmp_path, capsys, values, task, words):
     (tmp_path / "a.csv").write_text("a,b,y\n" + "".join(f"{k % 5},{k % 7},{k % values}\n" for k in range(900)))
@@ -89,7 +94,7 @@ def test_late_trouble_does_not_lose_the_run(tmp_path, capsys):
     assert main(["run", "a.csv", "--no-report"]) == 0
     out = capsys.readouterr().out
     assert "Rows that could not be used and were skipped: 3 (" in out
-    assert "a.csv, line 15002, column 1 (a): expected a finite number, found 'word'" in out
+    assert "a.csv, line 15002, column 'a': expected a finite number, found 'word'" in out
     assert "a.csv, line 15004, column 'y': expected one of the classes 0, 1, found '7'" in out
     assert main(["run", "a.csv", "--no-report", "--strict", "--categorical", "b", "--out", "strict"]) == 1
     assert "line 15002" in capsys.readouterr().err
@@ -99,15 +104,16 @@ def test_other_learners_get_no_missing_values(tmp_path, capsys):
     written(tmp_path, "titanic")
     options = ["--label", "Survived", "--no-report", "--json"]
     assert main(["run", "titanic.csv", *options, "--learner", "momds", "--scale", "standard"]) == 0
-    assert json.loads(capsys.readouterr().out)["features"] == 10
+    assert json.loads(capsys.readouterr().out)["features"] == 13
     assert main(["run", "titanic.csv", *options, "--missing", "error", "--out", "b"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["skipped"] > 100 and found["features"] == 9
+    assert found["skipped"] > 100 and found["features"] == 11
 
 
 def test_flags_change_the_schema(tmp_path, capsys):
     written(tmp_path, "titanic")
     flags = ["--categorical", "Pclass,Ticket", "--drop", "Embarked", "--numeric", "PassengerId"]
+    flags += ["--max-categories", "32"]
     assert main(["run", "titanic.csv", "--label", "Survived", *flags, "--no-report", "--json"]) == 0
     schema = {one["name"]: one for one in json.loads(capsys.readouterr().out)["schema"]}
     roles = {name: schema[name]["role"] for name in ("Pclass", "Ticket", "Embarked", "PassengerId")}
@@ -217,3 +223,102 @@ def test_blocks_without_a_usable_row(tmp_path, capsys, last, numbers):
     (tmp_path / "more.csv").write_text(coloured([last] * 3000 + good[:100]))
     assert main(["learn", "rows.run", "more.csv", "--no-report", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 11_100
+
+
+# ---- what becomes of a column ---------------------------------------------------------------------------------------
+
+
+def schema_of(capsys, text, *options, label="y"):
+    with open("rows.csv", "w") as file:
+        file.write(text)
+    assert main(["run", "rows.csv", "--label", label, "--no-report", "--force", *options]) == 0
+    captured = capsys.readouterr()
+    lines = captured.err.splitlines()
+    return {line.split()[0]: line for line in lines if line}, captured
+
+
+def test_how_levels_share_columns_is_told(capsys):
+    """500 users and 300 products in 64 KiB: no column of a level for nothing, and some memory left for kernels."""
+    rng = np.random.default_rng(0)
+    users, products = np.minimum((rng.pareto(1, 9000) * 30).astype(int), 499), rng.integers(300, size=9000)
+    rows = [f"u{u},p{p},{rng.normal():.3f},{'ab'[(u + p) % 2]}\n" for u, p in zip(users, products, strict=True)]
+    lines, captured = schema_of(capsys, "user,product,x,y\n" + "".join(rows))
+    for name in ("user", "product"):
+        assert re.search(r"\d+ levels: \d+ in a column each, \d+ (share \d+|in none)", lines[name])
+    assert "Only a linear model" not in captured.err + captured.out
+
+
+def test_levels_that_come_late_are_kept(capsys):
+    """They are none of the first ones, in prediction as well."""
+    rows = "".join(f"{'rgb'[k % 3]},{k % 7}.5,{k % 3 % 2}\n" for k in range(300))
+    schema_of(capsys, "colour,x,y\n" + rows, "--out", "a.run")
+    with open("new.csv", "w") as file:
+        file.write("colour,x\nr,1.5\ng,1.5\nb,1.5\nviolet,1.5\n")
+    assert main(["predict", "a.run", "new.csv"]) == 0
+    scores = [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert scores[3] not in scores[:3]
+
+
+def test_integers_that_are_ids_by_their_name(capsys):
+    rng = np.random.default_rng(1)
+    rows = [f"{rng.integers(40)},{rng.integers(1000, 1060)},{rng.integers(90)},{k % 2}\n" for k in range(900)]
+    lines, _ = schema_of(capsys, "store_id,zip,age,y\n" + "".join(rows))
+    assert "category" in lines["store_id"] and "category" in lines["zip"] and "number" in lines["age"]
+
+
+def test_integers_that_may_be_ids_are_hinted_at(capsys):
+    rng = np.random.default_rng(2)
+    table = np.column_stack([
+        rng.integers(1, 1500, 6000), rng.geometric(0.005, 6000), np.arange(6000) // 10, rng.permutation(6000),
+        rng.integers(1, 366, 6000), np.arange(6000) % 2,
+    ])  # fmt: skip
+    lines, _ = schema_of(capsys, "s,wait,hour,row,day,y\n" + "".join(",".join(map(str, one)) + "\n" for one in table))
+    assert "ids? --categorical s" in lines["s"]
+    for name in ("wait", "hour", "day"):
+        assert "number" in lines[name] and "ids?" not in lines[name], name
+    assert "left out" in lines["row"] and "numbers of the rows" in lines["row"]
+
+
+def test_cities_are_categories_though_many_are_rare(capsys):
+    rng = np.random.default_rng(3)
+    cities = rng.permutation([*range(200), *rng.integers(200, 230, 200).tolist()])
+    rows = [f"city{c},{k % 7},{'ab'[c % 2]}\n" for k, c in enumerate(cities.tolist())]
+    assert 2 * len(set(cities.tolist())) > 400
+    lines, _ = schema_of(capsys, "city,x,y\n" + "".join(rows))
+    assert "category" in lines["city"]
+
+
+def test_a_leak_is_named_before_and_after(capsys):
+    rng = np.random.default_rng(4)
+    delay = rng.normal(size=800)
+    rows = "".join(
+        f"{a:.3f},{d:.3f},{'late' if d > 0 else 'ok'}\n" for a, d in zip(rng.normal(size=800), delay, strict=True)
+    )
+    _, captured = schema_of(capsys, "a,delay,y\n" + rows)
+    sentence = "The column 'delay' decides the label alone"
+    assert sentence in captured.err and sentence in " ".join(captured.out.replace("│", " ").split())
+
+
+def test_memory_that_leaves_only_a_linear_model_is_told(capsys):
+    head = ",".join([*(f"c{k}" for k in range(700)), "y"]) + "\n"
+    rng = np.random.default_rng(5)
+    rows = "".join(
+        ",".join([*(f"{x:.2f}" for x in row), str(k % 2)]) + "\n" for k, row in enumerate(rng.normal(size=(60, 700)))
+    )
+    _, captured = schema_of(capsys, head + rows, "--out", "a.run")
+    words = r"Only a linear model fits into 65,536 bytes, with rows of 700 columns: kernels need (\d+KiB)\."
+    needed = re.search(words, captured.err)[1]
+    assert re.search(words, " ".join(captured.out.replace("│", " ").split()))
+    assert "UserWarning" not in captured.err
+    assert main(["inspect", "a.run"]) == 0
+    assert re.search(words, capsys.readouterr().out)[1] == needed
+    assert main(["plan", "700"]) == 0
+    assert re.search(words, capsys.readouterr().out)[1] == needed
+    _, captured = schema_of(capsys, head + rows, "--memory", needed)
+    assert "Only a linear" not in captured.err + captured.out
+
+
+def test_codes_of_which_some_have_a_suffix_are_categories(capsys):
+    rows = [f"{98100 + k % 9}{'-4936' if k == 150 else ''},{k % 5},{k % 9 % 2}\n" for k in range(400)]
+    lines, captured = schema_of(capsys, "zip_code,x,y\n" + "".join(rows))
+    assert "category" in lines["zip_code"] and "skipped" not in captured.out

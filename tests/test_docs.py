@@ -2,8 +2,10 @@
 
 import doctest
 import importlib
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,11 +39,32 @@ def with_blocks(*languages):
 
 def commands(text):
     """The commands of pocketkernel in a shell block, without what they are piped to or from."""
-    for line in text.splitlines():
-        for part in re.split(r"[|>]", line):
-            words = shlex.split(part, comments=True)
-            if words[:1] == ["pocketkernel"]:
-                yield words[1:]
+    plain = re.sub(r"(^|\s)#.*$", "", text, flags=re.MULTILINE).replace("\\\n", " ")
+    words = shlex.shlex(plain, posix=True, punctuation_chars="|>;&<\n")
+    words.whitespace, words.whitespace_split = " \t", True
+    command = []
+    for word in [*words, "\n"]:
+        if set(word) - set("|>;&<\n"):
+            command.append(word)
+            continue
+        if command[:1] == ["pocketkernel"]:
+            yield command[1:]
+        command = []
+
+
+def shell(text, folder):
+    """Run a block of a guide or of the tutorial, or skip the rest of the page if it needs what is not here."""
+    needed = re.match(r"# needs: (.+)\n", text)
+    if needed and not shutil.which(needed[1]):
+        pytest.skip(f"the shell blocks from here on need {needed[1]}")
+    (folder / "bin").mkdir(exist_ok=True)
+    command = folder / "bin" / "pocketkernel"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m pocketkernel "$@"\n')
+    command.chmod(0o755)
+    names = os.environ | {"PATH": f"{command.parent}:{os.environ['PATH']}"}
+    bash = ["bash", "-euo", "pipefail", "-c", text]
+    run = subprocess.run(bash, cwd=folder, env=names, capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("page", with_blocks("python", "pycon"), ids=name_of)
@@ -56,11 +79,8 @@ def test_code(page, tmp_path, monkeypatch):
         elif language == "pycon":
             test = doctest.DocTestParser().get_doctest(text, names, name_of(page), name_of(page), 0)
             assert doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(test).failed == 0
-        elif language == "sh" and page.stem == "tutorial":
-            for words in commands(text):
-                command = [sys.executable, "-m", "pocketkernel", *words]
-                run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-                assert run.returncode == 0, run.stderr
+        elif language == "sh" and (page.stem == "tutorial" or page.parent.name == "guides"):
+            shell(text, tmp_path)
 
 
 def parsed(words):
@@ -75,7 +95,7 @@ def test_commands_exist(page):
     """Every command of pocketkernel in a page can be parsed: the verb and its options exist."""
     text = "\n".join(text for language, text in blocks(page) if language == "sh")
     found = list(commands(text))
-    assert len(found) == len(re.findall(r"^(?:[^#\n]*\| *)?pocketkernel ", text, flags=re.MULTILINE)), (
+    assert len(found) == len(re.findall(r"^(?:[^#\n]*\|)? *pocketkernel ", text, flags=re.MULTILINE)), (
         "none is overlooked"
     )
     for words in found:

@@ -135,8 +135,9 @@ def test_bad_parameters(class_):
     X, y = rows(20)
     for name, value in [("shuffle", "yes"), ("shuffle", 1), ("epochs", 0), ("epochs", "often"), ("epochs", 1.5),
                         ("epochs", True), ("epochs", None)]:  # fmt: skip
-        with pytest.raises(ValueError, match=f"{name}="):
-            small(class_, **{name: value}).fit(X, y)
+        for learn in ("fit", "partial_fit"):  # which does not use them, but what it makes can be fitted
+            with pytest.raises(ValueError, match=f"{name}="):
+                getattr(small(class_, **{name: value}), learn)(X, y)
 
 
 @every_learner

@@ -244,7 +244,7 @@ def test_mapped_slabs_grow_and_a_full_disk_is_an_error(tmp_path, monkeypatch):
         assert (len(fleet), fleet.clock) == (most, most)
         monkeypatch.undo()
         fleet.partial_fit([0, -1, -2], X[:3], y[:3])
-        assert core.capacity == 2 * core.slots_per_slab
+        assert core.capacity == 2 * (most + 1)
         assert (len(fleet), fleet.clock) == (most + 2, most + 3)
     with pytest.raises(ValueError, match="store=<path>"):
         fleet_of(slabs="mapped")

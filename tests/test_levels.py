@@ -202,7 +202,9 @@ def as_it_learns(model, X, y):
     state = model._core.save()
     assert model._core.load(state) == 0
     score = model.predict if isinstance(model, PocketRegressor) else model.decision_function
-    return scores.tobytes(), score(X).tobytes(), score(X[:1]).tobytes(), state, model._core.constants()
+    more = model.predict_interval if isinstance(model, PocketRegressor) else getattr(model, "predict_proba", score)
+    told = scores, score(X), score(X[:1]), more(X)
+    return *(each.tobytes() for each in told), state, model._core.constants()
 
 
 @pytest.mark.parametrize("mode", [*MODES, "flush"])

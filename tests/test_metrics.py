@@ -112,16 +112,16 @@ def test_what_a_learner_tells_is_what_its_scores_say(classes, room, form, balanc
     rng = np.random.default_rng(classes)
     X = form(rng.standard_normal((900, 4)))
     y = np.sin(X @ rng.standard_normal((4, classes))).argmax(axis=1)
-    metrics = ClassificationMetrics([str(k) for k in range(classes)], probabilities=True, linear=True)
+    metrics = ClassificationMetrics([str(k) for k in range(classes)], probabilities=True, linear=True, apart=True)
     settings = {"memory": "256KiB", "class_weight": balance, "n_classes": room, "random_state": 0}
     model, same = (PocketClassifier(**settings) for _ in range(2))
     for learner in (model, same):
         learner.partial_fit(X[:100], y[:100], classes=np.arange(classes))
-    scores, linear = same.predict_then_learn_both(X[100:], y[100:])
+    scores, linear, apart = same.predict_then_learn_parts(X[100:], y[100:])
     told = Answers.told(model.predict_then_learn_answers(X[100:], y[100:]))
-    read = metrics.read(y[100:], scores, linear)
+    read = metrics.read(y[100:], scores, linear, apart)
     assert model.to_bytes() == same.to_bytes()
-    for name in ("labels", "places", "linear"):
+    for name in ("labels", "places", "linear", "apart"):
         np.testing.assert_array_equal(getattr(told, name), getattr(read, name))
     for name in ("losses", "claimed"):
         np.testing.assert_allclose(getattr(told, name), getattr(read, name), rtol=1e-12, atol=1e-12)

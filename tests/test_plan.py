@@ -1,5 +1,7 @@
 """Plans: what a learner will take, exactly, before it has seen a row."""
 
+import re
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from pocketkernel import MOMDH, MOMDS, Gaussian, LKMBooks, PocketClassifier, PocketRegressor, learners
 from pocketkernel.learners._plan import Plan
-from pocketkernel.memory import parse_bytes
+from pocketkernel.memory import as_text, parse_bytes
 
 LEARNERS = [getattr(learners, name) for name in learners.__all__]
 POCKETS = (PocketClassifier, PocketRegressor)  # whose only budget is memory
@@ -30,10 +32,10 @@ def test_refused_or_as_planned(learner, memory, d, dtype):
     try:
         plan = learner.plan(d, memory=memory, dtype=dtype)
     except ValueError as refusal:
-        least = int(str(refusal).split()[-2])
+        least = int(re.search(r"at least (\d+) bytes", str(refusal))[1])
         assert str(refusal) == (
             f"memory={memory!r} ({bytes_} bytes) is too small: {learner.__name__} with {d} features needs at least "
-            f"{least} bytes."
+            f"{least} bytes: use memory={as_text(least)!r} or more."
         )
         assert least > bytes_
         with pytest.raises(ValueError, match="too small"):
@@ -147,8 +149,53 @@ def test_a_linear_model_has_no_frequencies():
     plan = PocketClassifier.plan(10, memory="2KiB")
     assert (plan.budget, plan.bytes_per_row, plan.kernels) == (0, 0, 1)
     assert "per frequency" not in str(plan)
-    assert str(plan).splitlines()[5:] == ["  experts        1 at the start", "    linear      10 columns"]
-    assert fitted(PocketClassifier(memory="2KiB"), 10).frequencies_.shape == (0, 10)
+    assert str(plan).splitlines()[-2:] == ["  experts           1 at the start", "    linear         10 columns"]
+
+
+@pytest.mark.parametrize("model", [PocketClassifier, PocketRegressor])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_memory_from_which_there_are_kernels(model, dtype):
+    """It is exact: one byte less is a linear model, and says so."""
+    with pytest.raises(ValueError, match="needs at least") as error:
+        model.plan(700, memory=64, dtype=dtype)
+    least = int(re.search(r"at least (\d+) bytes", str(error.value))[1])
+    few = model.plan(700, memory=least, dtype=dtype)
+    assert few.kernels == 1 and "only a linear model" in few.shortage.lower()
+    enough = model.plan(700, memory=few.kernels_from, dtype=dtype)
+    assert enough.kernels > 1 and enough.kernels_from is None and enough.shortage == ""
+    less = model.plan(700, memory=few.kernels_from - 1, dtype=dtype)
+    assert (less.kernels, less.kernels_from) == (1, few.kernels_from)
+
+
+def test_a_learner_says_that_it_is_only_a_linear_model():
+    X, y = np.eye(700), np.arange(700) % 2
+    model = PocketClassifier(random_state=0)
+    with pytest.warns(UserWarning, match=r"rows of 700 columns: kernels need (\d+KiB)\. Use memory='\1' or more"):
+        model.partial_fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(X, y)  # once is enough
+        larger = PocketClassifier(memory=model.kernels_from_, random_state=0).partial_fit(X, y)
+    assert larger.kernels_from_ is None and len(larger.kernel_weights_) > 1
+
+
+@pytest.mark.parametrize(
+    ("model", "outputs"),
+    [(PocketClassifier, {"n_classes": 2}), (PocketClassifier, {"n_classes": 30}), (PocketRegressor, {})],
+)
+def test_a_column_is_worth_its_memory_to_kernels_if_it_is_not_too_rare(model, outputs):
+    """They keep one frequency for every other row up to the next in which it is not zero."""
+    model = model(memory="64KiB")
+    fits = model.room(5, 9, **outputs)
+    for columns in (4, 20, 60):
+        left = model.plan(5 + columns, **outputs).budget
+        assert left > 0 and fits(columns, 0.501 / left) and not fits(columns, 0.499 / left)
+    assert not fits(100_000, 1.0)
+
+
+def test_columns_of_a_linear_model_take_nothing_from_kernels():
+    fits = PocketClassifier(memory="64KiB").room(900, 910)
+    assert fits(20, 1e-6) and not fits(200, 1.0)
 
 
 def test_on_an_instance_that_has_only_memory():

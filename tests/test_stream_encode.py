@@ -49,7 +49,7 @@ def test_further_categories_are_hashed_and_counted(hash_width):
 
 def test_text_is_an_error_unless_it_is_named_categorical():
     text = "a,b,label\n1,x,0\n2,y,1\n"
-    with pytest.raises(StreamError, match=r"line 2, column 3 \(b\): expected a finite number, found 'x'"):
+    with pytest.raises(StreamError, match=r"line 2, column 'b': expected a finite number, found 'x'"):
         rows(text)
     assert rows(text, drop=["b"]).tolist() == [[1], [2]]
     assert rows(text, categorical=["b"], max_categories=2).tolist() == [[1, 1, 0], [2, 0, 1]]

@@ -153,7 +153,7 @@ def test_errors_can_be_pickled():
     with pytest.raises(StreamError) as caught:
         open_stream(io.BytesIO(b"1 1:x\n"), format="libsvm")
     again = pickle.loads(pickle.dumps(caught.value))
-    assert str(again) == str(caught.value) == "a file object, line 1, column 5: expected a finite number, found 'x'"
+    assert str(again) == str(caught.value) == "a file object, line 1, byte 5: expected a finite number, found 'x'"
 
 
 # ---- blocks ---------------------------------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ def test_a_pipe_has_the_width_of_its_first_block():
         text = b"1 1:1\n" * (block - 1) + b"1 3:1\n" + b"1 2:1\n" * 9 + b"1 4:1\n"
         stream = open_stream(io.BytesIO(text), block=block)
         assert stream.n_features == 3
-        with pytest.raises(StreamError, match=rf"line {block + 10}, column 3: expected a column of at most 3 .*n_fea"):
+        with pytest.raises(StreamError, match=rf"line {block + 10}, byte 3: expected a column of at most 3 .*n_fea"):
             list(stream.blocks())
         assert read(text, n_features=10).X.shape == (block + 10, 10)
 
@@ -189,7 +189,7 @@ def test_malformed_lines(line, column, expected, found, end):
     assert (error.line, error.column) == (3, column)
     assert error.expected.startswith(expected)
     assert error.found == found
-    assert str(error).startswith(f"a file object, line 3, column {column}: expected ")
+    assert str(error).startswith(f"a file object, line 3, byte {column}: expected ")
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 100, 1 << 20])
@@ -206,7 +206,7 @@ def test_skipped_lines_are_counted_and_reported(chunk):
 
 def test_labels_are_classes():
     assert read(b"2 1:1\n1 1:1\n", classes=["1", "2"]).y.tolist() == [2, 1]
-    with pytest.raises(StreamError, match="line 2, column 1: expected one of the classes -1, 1, found 3"):
+    with pytest.raises(StreamError, match="line 2, byte 1: expected one of the classes -1, 1, found 3"):
         read(b"-1 1:1\n3 1:1\n", classes=[-1, 1])
     stream = open_stream(io.BytesIO(b"-1 1:1\n3 1:2\n1 1:3\n"), classes=[-1, 1], on_error="skip")
     assert gather(stream.blocks()).X.toarray().ravel().tolist() == [1, 3]

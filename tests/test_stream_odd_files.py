@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from pocketkernel.stream import StreamError, gather, jsonl, open_stream
-from pocketkernel.stream.sniff import delimiter_of, lines_before, title_lines
+from pocketkernel.stream.sniff import Dialect, dialect_of, lines_before, title_lines
 
 ROWS = "".join(f"{k % 7}.5,{'red' if k % 3 else 'blue'},{k % 2}\n" for k in range(60)).encode()
 GOOD = b"a,c,y\n" + ROWS
@@ -63,7 +63,7 @@ def zipped(**members):
         ("t.csv", b"\n\n  \n\r\n", "expected at least one line, found an empty file"),
         ("t.csv", b"\xef\xbb\xbf", "expected at least one line, found an empty file"),
         ("t.csv", b",,,\n,,,\n", "label='y' is not a column"),
-        ("t.csv", b"x" * 3_000_000, "label='y' is not a column: choose one of these 1: x{37}[.]{4}$"),
+        ("t.csv", b"x" * 3_000_000, "label='y' is not a column: the only one is x{37}[.]{4}$"),
         ("t.csv", GOOD.decode().encode("utf-16")[:-1], "expected text in UTF-16"),
         ("t.csv.gz", gzip.compress(GOOD, mtime=0)[:-9], "expected compressed data that is whole"),
         ("t.csv.gz", b"\x1f\x8b", "expected compressed data that is whole"),
@@ -76,7 +76,7 @@ def zipped(**members):
         ("t.jsonl", b"", "expected at least one object, {...}, found an empty file"),
         ("t.jsonl", b"\n\n", "expected at least one object, {...}, found an empty file"),
         ("t.json", b"[" * 100_000, "line 1: expected JSON with at most 200 brackets within brackets"),
-        ("t.jsonl", b'{"a": "\xff", "y": 1}\n', "line 1, column 8: expected JSON in UTF-8, found"),
+        ("t.jsonl", b'{"a": "\xff", "y": 1}\n', "line 1, byte 8: expected JSON in UTF-8, found"),
     ],
 )
 def test_what_is_no_table_is_refused(tmp_path, name, text, message):
@@ -113,10 +113,10 @@ def test_nested_json(tmp_path, depth):
 
 def test_sniffing_takes_any_text():
     """Carriage returns within lines, and fields that are longer than the module csv takes."""
-    assert delimiter_of(b"a;b\rc;d\n1;2\r3;4\n5;6;7\n", ",") == ";"
-    assert title_lines(b"x\ry\na,b,c\n1,2\r,3\n1,2,3\n", ",") == (4, 1)
-    assert lines_before(b"# id,\ra\n1,2\n").named(",") == ["id", "a"]
-    assert len(lines_before(b"# id," + b"a" * 200_000 + b"\n1,2\n").named(",")) == 2
+    assert dialect_of(b"a;b\rc;d\n1;2\r3;4\n5;6;7\n", ",").delimiter == ";"
+    assert title_lines(b"x\ry\na,b,c\n1,2\r,3\n1,2,3\n", Dialect(",")) == (4, 1)
+    assert lines_before(b"# id,\ra\n1,2\n").named(Dialect(",")) == ["id", "a"]
+    assert len(lines_before(b"# id," + b"a" * 200_000 + b"\n1,2\n").named(Dialect(","))) == 2
 
 
 def test_an_encoding_of_no_rows_that_fit(tmp_path):

@@ -229,7 +229,7 @@ def test_rows_are_reported_in_order_of_lines():
     stream = open_stream(io.BytesIO(good * 3 + b"".join(line + good for line in reversed(bad)) + good), on_error="skip")
     assert len(gather(stream.blocks())) == 9
     assert [report.line for report in stream.skipped.reports] == [4, 6, 8, 10, 12]
-    with pytest.raises(StreamError, match="line 1, column 2: expected JSON"):
+    with pytest.raises(StreamError, match="line 1, byte 2: expected JSON"):
         read(b"{\n" + good)
 
 
@@ -367,14 +367,14 @@ def test_text_in_another_code_is_skipped():
     assert [(report.line, report.column) for report in stream.skipped.reports] == [(2, 5), (3, 3), (4, None)]
     stream = open_stream(io.BytesIO(b"1,\xff\n2,x\n"), label=-1, on_error="skip")
     assert gather(stream.blocks()).X.tolist() == [[2]]
-    with pytest.raises(StreamError, match="line 1, column 3: expected text in UTF-8"):
+    with pytest.raises(StreamError, match="line 1, byte 3: expected text in UTF-8"):
         open_stream(io.BytesIO(b"a,\xff\n2,x\n"), label=-1, on_error="skip")
 
 
 def test_text_must_be_utf8():
-    with pytest.raises(StreamError, match=r"line 3, column 3: expected text in UTF-8, found '\\\\xff'"):
+    with pytest.raises(StreamError, match=r"line 3, byte 3: expected text in UTF-8, found '\\\\xff'"):
         read(b"a,label\n1,x\n2,\xff\n")
-    with pytest.raises(StreamError, match="line 1, column 8: expected JSON in UTF-8, found"):
+    with pytest.raises(StreamError, match="line 1, byte 8: expected JSON in UTF-8, found"):
         read(b'{"a": "\xff"}\n')
 
 
@@ -452,7 +452,7 @@ def test_a_parquet_file_with_fewer_rows_than_it_says(tmp_path, monkeypatch):
 
 def test_few_rows_of_a_wide_table_are_looked_at():
     lines = b"".join(b'{%s, "y": %d}\n' % (b", ".join(b'"c%d": 1' % k for k in range(50)), i % 2) for i in range(60))
-    with mock.patch("pocketkernel.stream.jsonl.VALUES", 500):
+    with mock.patch("pocketkernel.stream.dicts.VALUES", 500):
         stream = open_stream(io.BytesIO(lines), format="jsonl", label="y", strict=False)
         assert stream.inferred.rows == 9
         assert len(gather(stream)) == 60

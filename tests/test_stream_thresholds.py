@@ -68,12 +68,33 @@ def test_twenty_rows_tell_ids(rows, role):
 
 
 @pytest.mark.parametrize(
-    ("levels", "rows", "role"),
-    [(20, 39, "category"), (21, 41, "left out"), (21, 42, "category"), (9, 9, "category"), (10, 10, "left out")],
+    ("levels", "rows", "are_ids"),
+    [(20, 21, False), (21, 22, True), (21, 24, False), (9, 9, False), (10, 10, True)],
 )
-def test_levels_of_a_category(levels, rows, role):
-    """MANY, with more than half of the rows; FEWEST_IDS, if all are different."""
-    assert described([f"k{k % levels}" for k in range(rows)])[0].role == role
+def test_levels_of_a_category(levels, rows, are_ids):
+    """MANY, if more than ONCE of the rows have a level of their own; FEWEST_IDS, if all are different."""
+    assert described([f"k{k % levels}" for k in range(rows)])[0].encoded.startswith("id:") == are_ids
+
+
+@pytest.mark.parametrize(
+    ("name", "once", "repeated"),
+    [
+        ("paid", "number", "number"),
+        ("monkey", "number", "number"),
+        ("ID", "left out", "category"),
+        ("userId", "left out", "category"),
+        ("store_id", "left out", "category"),
+        ("zip", "left out", "category"),
+        ("Customer", "left out", "category"),
+        ("customers", "number", "number"),
+        ("order_no", "left out", "number"),
+    ],
+)
+def test_names_of_ids(name, once, repeated):
+    """Whole numbers that all differ are ids by some names, and those that repeat are categories by others."""
+    for values, role in (([k * k for k in range(400)], once), ([k * k % 37 for k in range(400)], repeated)):
+        rows = "".join(f"{value},{k % 9},{k % 2}\n" for k, value in enumerate(values))
+        assert roles(inferred(f"{name},x,y\n{rows}"))[name] == role
 
 
 def test_text_is_long_or_has_words():
@@ -116,11 +137,12 @@ def test_places_for_levels_that_may_come(levels, places):
     assert described(many, whole=False)[1].places == places
 
 
-@pytest.mark.parametrize(("singles", "places"), [(10, 11), (11, 24)])
-def test_one_single_level_in_a_hundred_rows_promises_no_others(singles, places):
+@pytest.mark.parametrize(("singles", "others"), [(10, False), (11, True)])
+def test_one_single_level_in_a_hundred_rows_promises_no_others(singles, others):
     """UNSEEN."""
     values = ["often"] * (1000 - singles) + [f"once{k}" for k in range(singles)]
-    assert described(values, whole=False)[1].places == places
+    feature = described(values, whole=False)[1]
+    assert (feature.places, feature.spare) == (1 if others else singles + 1, 0)
 
 
 @pytest.mark.parametrize(("places", "spare"), [(15, 0), (16, 16), (17, 16)])
@@ -166,13 +188,13 @@ def test_the_helpers_agree_with_a_file():
     assert roles(inferred("a,y\n1,0\n2,1\n"))["a"] == "number"
 
 
-@pytest.mark.parametrize(("columns", "places"), [(32, 32), (41, 24)])
-def test_places_of_all_categories_together(columns, places):
-    """CATEGORY_COLUMNS: 1024, of which 32 have 32 each and 41 have 24."""
+@pytest.mark.parametrize(("columns", "width"), [(2, 96), (21, 1008), (22, 1024), (30, 1024)])
+def test_places_of_all_categories_together(columns, width):
+    """EACH and ALL: 48 columns each, and at most 1024."""
     names = ",".join([*(f"c{k}" for k in range(columns)), "y"])
-    rows = [",".join([*(f"v{(row * 7 + k) % 40}" for k in range(columns)), str(row % 2)]) for row in range(120)]
+    rows = [",".join([*(f"v{(row * 7 + k) % 60}" for k in range(columns)), str(row % 2)]) for row in range(300)]
     stream = inferred("\n".join([names, *rows, ""]))
-    assert {feature.places for feature in stream.encoding.features} == {places}
+    assert stream.n_features == width
 
 
 def test_a_date_has_at_most_forty_characters():

@@ -508,20 +508,90 @@ def test_playground_with_strange_tables(dist, browser):
     choose(browser, "speed", 6, "input")
     signs = "\ufffd\U0001f600z"  # of which JavaScript has another order
     plain = [f"{n % 7},{n % 5},{'xy'[n % 2]}" for n in range(60)]
+    whole, left = "60 rows, 2 columns, 2 classes.", "60 rows, 1 column, 2 classes. Left out: 1 column without numbers"
+    kinds = ["xy"[n % 2] for n in range(60)]
     tables = {
-        "60 rows, 2 columns, 2 classes. 1 row could not be used.": table([*plain, "Infinity,1,x"]),
-        "60 rows, 2 columns, 2 classes. 2 rows": table(["1,-Infinity,y", "1e300,1,x", *plain]),
-        "59 rows, 2 columns, 2 classes. 3 rows": table([*plain[1:], "1,2", "1,2,3,x", "1,2,"]),
-        "60 rows, 1 column, 2 classes. 1 column could not": table([f"{n % 7},,{'xy'[n % 2]}" for n in range(60)]),
-        "60 rows, 1 column, 2 classes. 1 column could": table([f",{n % 7},{'xy'[n % 2]}" for n in range(60)]),
+        f"{whole} Left out: 1 row with text or too large a number": table([*plain, "Infinity,1,x"]),
+        f"{whole} Left out: 2 rows with text or too large": table(["1,-Infinity,y", "1e300,1,x", *plain]),
+        "59 rows, 2 columns, 2 classes. Left out: 2 rows with another number of cells; 1 row without a label.": table(
+            [*plain[1:], "1,2", "1,2,3,x", "1,2,"]
+        ),
+        f"{left} (b).": table([f"{n % 7},,{kind}" for n, kind in enumerate(kinds)]),
+        f"{left} (a).": table([f",{n % 7},{kind}" for n, kind in enumerate(kinds)]),
         "62 rows, 2 columns, 2 classes.": table([*plain, "1e36,-1e36,x", "-1e36,1e36,y"]),
         "60 rows, 2 columns, 3 classes.": table([f"{n},1e20,{signs[n % 3]}" for n in range(60)]),
         "4 rows, 130,000 columns, 2 classes.": table(["1.5," * 130_000 + str(n % 2) for n in range(4)], None),
-    }  # fmt: skip
+    }
     for said, text in tables.items():
         browser.evaluate(f"playground.useTable({json.dumps(text)})")
         until(browser, f"playground.state.ended && {ROWS} == {said.split()[0]}")
         assert value(browser, NOTE).startswith(said), said
+    assert browser.console == []
+
+
+LABELS = "[...document.getElementById('label').options].map((one) => one.textContent)"
+CHOSEN = "document.getElementById('label').selectedOptions[0].textContent"
+HIDDEN = "document.getElementById('labels').hidden"
+
+
+@needs_browser
+def test_the_label_of_a_file_can_be_chosen(dist, browser, tmp_path):
+    open_playground(browser, dist)
+    choose(browser, "speed", 6, "input")
+    assert value(browser, HIDDEN)
+    X, _ = stream(300, 2)
+    lines = [f'{a:.3f},{"uv"[int(b > 0)]},{b:.3f},"New York, {n % 3}",{n % 4}' for n, (a, b, _) in enumerate(X)]
+    (tmp_path / "rows.csv").write_text("\n".join(["a,Class,b,town,c", *lines]))
+    give(browser, "csv", tmp_path / "rows.csv")
+    until(browser, f"{ROWS} == 300")
+    assert value(browser, f"[{LABELS}, {CHOSEN}, {HIDDEN}]") == [["a", "Class", "b", "town", "c"], "Class", False]
+    assert value(browser, NOTE).startswith("300 rows, 3 columns, 2 classes. Left out: 1 column without numbers (town).")
+    for place, labels in ((3, [f"New York, {n}" for n in range(3)]), (4, [0, 1, 2, 3])):
+        choose(browser, "label", place)
+        until(browser, f"playground.state.table.chosen == {place} && {ROWS} == 300")
+        model = pk.PocketClassifier.from_bytes(bytes(value(browser, "[...playground.state.model.save()]")))
+        assert model.classes_.tolist() == labels
+    # Quantities are learned by their quarters, which is told.
+    choose(browser, "label", 0)
+    until(browser, f"playground.state.table.chosen == 0 && {ROWS} == 300")
+    assert "a has many different numbers: what is learned here is in which quarter" in value(browser, NOTE)
+    model = pk.PocketClassifier.from_bytes(bytes(value(browser, "[...playground.state.model.save()]")))
+    low, middle, high = (f"{end:.4g}" for end in np.quantile(X[:, 0].round(3), [0.25, 0.5, 0.75], method="lower"))
+    quarters = [f"1: up to {low}", f"2: {low} to {middle}", f"3: {middle} to {high}", f"4: above {high}"]
+    assert model.classes_.tolist() == quarters
+    counts = value(browser, "(() => { const s = playground.state.table.open(), n = [0, 0, 0, 0]; "
+                   "for (let p; (p = s.next()); ) n[p.label] += 1; return n; })()")  # fmt: skip
+    assert sum(counts) == 300 and max(counts) - min(counts) <= 3
+    choose(browser, "stream", "rings")
+    assert value(browser, HIDDEN)
+    assert browser.console == []
+
+
+@needs_browser
+def test_a_file_whose_label_cannot_be_learned_offers_the_others(dist, browser, tmp_path):
+    open_playground(browser, dist)
+    choose(browser, "speed", 6, "input")
+    good, other = ([f"{n % 7},{n % 5},{'xy'[n % 2]},name {n}" for n in range(rows)] for rows in (60, 80))
+    (tmp_path / "good.csv").write_text(table([line.rpartition(",")[0] for line in good]))
+    give(browser, "csv", tmp_path / "good.csv")
+    until(browser, f"{ROWS} == 60")
+    (tmp_path / "names.csv").write_text(table(other, "p,q,r,name"))
+    give(browser, "csv", tmp_path / "names.csv")
+    until(browser, f"{NOTE}.includes('The column name has 80 different labels')")
+    assert value(browser, SHOWN) == NOTHING
+    assert value(browser, f"[{LABELS}, {HIDDEN}]") == [["p", "q", "r", "name"], False]
+    click(browser, "play")  # the stream before, and its labels
+    until(browser, "!playground.state.failed")
+    assert value(browser, f"[{LABELS}, {CHOSEN}]") == [["a", "b", "label"], "label"]
+    give(browser, "csv", tmp_path / "names.csv")
+    until(browser, "playground.state.failed")
+    choose(browser, "label", 2)
+    until(browser, f"{ROWS} == 80")
+    assert value(browser, NOTE).startswith("80 rows, 2 columns, 2 classes. Left out: 1 column without numbers (name).")
+    (tmp_path / "empty.csv").write_text("")
+    give(browser, "csv", tmp_path / "empty.csv")
+    until(browser, f"{NOTE}.includes('no rows')")
+    assert value(browser, HIDDEN) and value(browser, SHOWN) == NOTHING
     assert browser.console == []
 
 
@@ -534,7 +604,7 @@ def test_playground_says_what_went_wrong(dist, browser, tmp_path):
     bad = {
         "no rows": "", "no columns of numbers": table(["Infinity", "x"], "a"),
         "no rows that can be learned": table(["Infinity,1,x", "1e300,1,y"]),
-        "61 different labels": table([f"{n},1,{n}" for n in range(61)]),
+        "61 different labels": table([f"{n},1,name{n}" for n in range(61)]),
         "features=1100000 is not a number of columns": table(["1," * 1_100_000 + str(n) for n in (0, 1)], None),
     }  # fmt: skip
     for said, text in bad.items():

@@ -11,15 +11,17 @@
 // from 1e-30 to 1e30 are alike.
 //
 // Two tests tell when a column has changed its units or its level; it then starts again, as in a new learner, and soon
-// z means again what it meant when the coefficients were learned.
+// z means again what it meant when the coefficients were learned. Both take rows for independent ones, and those of a
+// column that moves on are not: dates, counters, the time of day on its circle. So what speaks for a change counts only
+// where x_k has turned, going up after it went down or down after it went up. Of independent rows two in three turn.
 //   beyond   sum of min(((x_k - m_k) / s_k)^2, 16) - 4, never below 0. By the definition of s_k the square is 1 in the
-//            mean. It takes 1024, of which a row adds at most 12: far values count if they are the rule.
+//            mean. It takes 512, of which a row adds at most 12: far values count if they are the rule.
 //   unlike   how many more rows had |x_k - x_k of the row before| > 8 h_k, or (then negative) < h_k / 2, than not; the
-//            latter count twice. It takes 48. Half of the rows are above h_k and half below: if all of one half were
-//            unlike, and rows independent, 48 would be reached once in 1e10 rows (1.618^48). Rows where x_k is 0, or
+//            latter count twice. It takes 32. Half of the rows are above h_k and half below: if all of one half were
+//            unlike, and rows independent, 32 would be reached once in 7e10 rows (2.186^32). Rows where x_k is 0, or
 //            the same as before, do not count, as they are so in any unit: columns that are rare, stand still or have
 //            two values have a test too. In the first 256 rows h_k follows so fast that it may reach its new size
-//            before 48, while s_k is that of a few first rows for long. Then s_k > 8 h_k, and nothing is far: rows with
+//            before 32, while s_k is that of a few first rows for long. Then s_k > 8 h_k, and nothing is far: rows with
 //            |x_k - m_k| < s_k / 2 count as below h_k / 2, and any other begins the count anew.
 //
 // NaN is a missing value: its z is 0, as if it were the usual one, and it leaves the column as it is.
@@ -99,10 +101,16 @@ class ColumnScale {
                 started_[k] = false;
             }
     }
-    // Whether a column that was known has started again with this row.
-    bool take_restarted() {
-        const bool was = restarted_;
-        restarted_ = false;
+    // What has changed in a column that was known and has started again: its level, or how far it varies.
+    enum Change : std::uint8_t { unchanged, other_level, varies_more, varies_less };
+    struct Restart {
+        std::size_t column;
+        Change change;
+    };
+    // The first one of this row, if there is one.
+    Restart take_restarted() {
+        const Restart was{restarted_ / 4, static_cast<Change>(restarted_ % 4)};
+        restarted_ = 0;
         return was;
     }
 
@@ -160,7 +168,7 @@ class ColumnScale {
             T n, unlike;
             part(age()[k], n, unlike);
             good = good && within(mean_[k], -value_limit, value_limit) &&
-                   within(last()[k], -value_limit, value_limit) && size(deviation()[k]) && size(usual()[k]) &&
+                   within(last()[k], -value_limit, value_limit) && size(deviation()[k]) && size(absolute(usual()[k])) &&
                    within(n, 0.0, window) && within(unlike, -most_unlike, most_unlike) &&
                    within(beyond()[k], 0.0, most_beyond);
             if (parts::sparse_rows && zero_)
@@ -174,16 +182,17 @@ class ColumnScale {
     static constexpr std::size_t figures = 4;
     static constexpr double head_start = 10.0;  // rows for which |z|^2 counts as the number of columns
     static constexpr double least_square = 1e-3, most_square = 1e13;
-    static constexpr double most_beyond = 1024.0, most_unlike = 48.0;
-    static constexpr double least_rows = 32.0;                   // before which there are no tests
-    static constexpr double first_rows = 256.0;                  // a few of which may have made the deviation
-    static constexpr double forgetting = -1.0 / (window - 0.5);  // ln(1 - 1 / window), nearly
+    static constexpr double most_beyond = 512.0, most_unlike = 32.0;
+    static constexpr double rounding = 4.0 * 1.1102230246251565e-16;  // of a double
+    static constexpr double least_rows = 32.0;                        // before which there are no tests
+    static constexpr double first_rows = 256.0;                       // a few of which may have made the deviation
+    static constexpr double forgetting = -1.0 / (window - 0.5);       // ln(1 - 1 / window), nearly
 
     static bool size(T value) { return value >= T(0) && value <= T(4.0 * value_limit); }
 
     double* last() const { return mean_ + padded<T>(columns_); }      // x of the row before
     T* deviation() const { return figures_; }                         // s
-    T* usual() const { return figures_ + padded<T>(columns_); }       // h
+    T* usual() const { return figures_ + padded<T>(columns_); }       // h, negative if the last change was down
     T* beyond() const { return figures_ + 2 * padded<T>(columns_); }  // evidence
     T* age() const { return figures_ + 3 * padded<T>(columns_); }     // n + unlike / 256, exact in single precision
 
@@ -376,12 +385,13 @@ class ColumnScale {
         part(age()[k], age_now, unlike);
         double m = mean_[k], s = static_cast<double>(deviation()[k]), e = static_cast<double>(beyond()[k]);
         auto n = static_cast<double>(age_now);
-        for (; zeros > 0 && m * m > 4.0 * s * s; --zeros) {
-            const double most = larger(24.0 * static_cast<double>(usual()[k]), 4.0 * s);
+        bool turned = turn(k);
+        for (; zeros > 0 && m * m > 4.0 * s * s; --zeros, turned = false) {
+            const double most = larger(24.0 * static_cast<double>(absolute(usual()[k])), 4.0 * s);
             const double limit = most > 0.0 ? most : absolute(m), away = larger(-limit, smaller(-m, limit)),
                          ratio = smaller(absolute(m) / larger(s, 1e-300), 4.0);
             const bool known = n >= first_rows;
-            e = n < least_rows ? 0.0 : larger(e + ratio * ratio - 4.0, 0.0);
+            e = n < least_rows ? 0.0 : turned ? larger(e + ratio * ratio - 4.0, 0.0) : e;
             n = smaller(n + 1.0, window);
             s = std::sqrt((1.0 - 1.0 / n) * (s * s + away * away / n));
             m += away / n;
@@ -389,7 +399,7 @@ class ColumnScale {
             m = s = e = 0.0;
             n = 1.0;
             unlike = usual()[k] = T(0);
-            note_start(k, known);
+            note_start(k, known, other_level);
         }
         if (zeros > 0) {
             const auto more = static_cast<double>(zeros);
@@ -408,6 +418,14 @@ class ColumnScale {
         age()[k] = static_cast<T>(n) + unlike * T(1.0 / 256);
     }
 
+    // Notes that column k goes to 0 from where it is; answers whether it turns there.
+    bool turn(std::size_t k) {
+        T& h = usual()[k];
+        const bool turned = last()[k] < 0.0 ? h < T(0) : last()[k] > 0.0 && h > T(0);
+        if (turned) h = -h;
+        return turned;
+    }
+
     // The same for a tile of columns with so many zeros each; false, with nothing done, if one has unusual zeros.
     bool make_up(const Cells& cells, const double* zeros) {
         using D = Pack<double>;
@@ -420,7 +438,7 @@ class ColumnScale {
             if (smallest_lane(select(D::load(zeros + i * lanes_of<double>) == nothing, nothing, usual)) < 0.0)
                 return false;
         }
-        Wide<T> n = widen(age_now), e = widen(Pack<T>::load(cells.beyond));
+        Wide<T> n = widen(age_now), e = widen(Pack<T>::load(cells.beyond)), h = widen(Pack<T>::load(cells.usual));
         for (std::size_t i = 0; i < Wide<T>::parts; ++i) {
             const D more = D::load(zeros + i * lanes_of<double>), squares = s.p[i] * s.p[i], mean2 = m.p[i] * m.p[i];
             const Mask<double> none = more == nothing;
@@ -436,8 +454,12 @@ class ColumnScale {
             n.p[i] = select(none, n.p[i], n.p[i] + within);
             m.p[i].store(cells.mean + i * lanes_of<double>);
             double* of_row = cells.last + i * lanes_of<double>;
-            select(none, D::load(of_row), nothing).store(of_row);
+            const D before = D::load(of_row), size = absolute(h.p[i]);
+            const D down = select(nothing < before, nothing - size, select(before < nothing, size, h.p[i]));
+            h.p[i] = select(none, h.p[i], down);
+            select(none, before, nothing).store(of_row);
         }
+        narrow(h).store(cells.usual);
         narrow(s).store(cells.deviation);
         narrow(e).store(cells.beyond);
         (narrow(n) + unlike * Pack<T>(T(1.0 / 256))).store(cells.age);
@@ -451,9 +473,9 @@ class ColumnScale {
         for (std::size_t l = 0; l < lanes_of<T>; ++l) {
             const double given = x[l] == x[l] ? x[l] : cells.mean[l];
             T shift, calm;
-            follow(static_cast<T>(given), static_cast<T>(given - cells.mean[l]),
-                   static_cast<T>(absolute(given - cells.last[l])), static_cast<T>(x[l]), cells.deviation[l],
-                   cells.usual[l], cells.beyond[l], cells.age[l], shift, calm);
+            follow(static_cast<T>(given), static_cast<T>(given - cells.mean[l]), static_cast<T>(given - cells.last[l]),
+                   static_cast<T>(x[l]), cells.deviation[l], cells.usual[l], cells.beyond[l], cells.age[l], shift,
+                   calm);
             cells.mean[l] += static_cast<double>(shift);
             if (x[l] == x[l]) cells.last[l] = x[l];
             all_calm = all_calm && calm > T(0);
@@ -470,14 +492,14 @@ class ColumnScale {
             const Mask<double> known = given.p[i] == given.p[i];
             given.p[i] = select(known, given.p[i], mean.p[i]);  // to compute with, not to keep
             difference.p[i] = given.p[i] - mean.p[i];
-            change.p[i] = absolute(given.p[i] - before);
+            change.p[i] = given.p[i] - before;
             select(known, given.p[i], before).store(of_row);
         }
-        const P gap = narrow(difference), jump = narrow(change);
+        const P gap = narrow(difference), step = narrow(change);
         const P value = narrow(given);  // a value that rounds to 0 counts as 0
         P s = P::load(cells.deviation), h = P::load(cells.usual), e = P::load(cells.beyond);
         P ages = P::load(cells.age), away, calm;
-        lanewise([](auto&... columns) POCKETKERNEL_FLAT { follow(columns...); }, value, gap, jump, raw, s, h, e, ages,
+        lanewise([](auto&... columns) POCKETKERNEL_FLAT { follow(columns...); }, value, gap, step, raw, s, h, e, ages,
                  away, calm);
         s.store(cells.deviation);
         h.store(cells.usual);
@@ -495,10 +517,15 @@ class ColumnScale {
     // The figures of a column after a value, and what its mean changes by. A column may have to start again if `calm`
     // is not positive. Missing values change nothing.
     template <class P>
-    static POCKETKERNEL_INLINE void follow(const P& value, const P& gap, const P& jump, const P& raw, P& deviation,
+    static POCKETKERNEL_INLINE void follow(const P& value, const P& gap, const P& change, const P& raw, P& deviation,
                                            P& usual, P& beyond, P& age, P& shift, P& calm) {
-        const P zero(T(0)), one(T(1)), two(T(2)), s = deviation, h = usual, e = beyond;
-        const auto known = raw == raw;
+        const P zero(T(0)), one(T(1)), two(T(2)), s = deviation, h = absolute(usual), e = beyond;
+        // What may be the rounding of a column that was computed, such as a cosine, is no change.
+        const P gone = absolute(change), least = P(T(rounding)) * absolute(value);
+        const P jump = select(least < gone, gone, zero);
+        const auto known = raw == raw, down = change < zero;
+        // Positive if it goes another way than before; then rows count that speak for a change.
+        const P turned = select(jump == zero, zero, select(down, usual, zero - usual));
         P n, unlike;
         part(age, n, unlike);
         const P far = absolute(gap);
@@ -506,27 +533,30 @@ class ColumnScale {
         // From an eighth to a 256th: first the median is to be found, then kept.
         const P rows = smaller(n + one, P(T(window))), rate = one / rows;
         const P step = larger(smaller(rate * P(T(16)), P(T(0.125))), P(T(1.0 / 256)));
-        const P turned = select(h == zero, jump, h + select(h < jump, h * step, zero - h * step));
-        const P now = select(value == zero, h, select(jump == zero, h, turned));
+        const P moved = select(h == zero, jump, h + select(h < jump, h * step, zero - h * step));
+        const P now = select(value == zero, h, select(jump == zero, h, moved));
         const P most = larger(larger(now, h) * P(T(24)), s * P(T(4)));
         const P limit = select(most == zero, far, most);
         const P away = larger(zero - limit, smaller(gap, limit));
 
         const P old = select(n < P(T(least_rows)), zero, one);
         const P ratio = smaller(far / larger(s, P(std::numeric_limits<T>::min())), P(T(4)));
-        const P evidence = larger((e + ratio * ratio - P(T(4))) * old, zero);
-        const P most_h = h * P(T(8)), least_h = h * P(T(0.5)), less = smaller(unlike, zero) - one;
+        const P farther = ratio * ratio - P(T(4)), counts = select(zero < turned, farther, smaller(farther, zero));
+        const P evidence = larger((e + counts) * old, zero);
+        const P most_h = h * P(T(8)), least_h = h * P(T(0.5));
+        const P more = select(zero < turned, larger(unlike, zero) + one, unlike);
+        const P less = select(zero < turned, smaller(unlike, zero) - one, unlike);
         const P near = select(n < P(T(first_rows)), select(most_h < s, s * P(T(0.5)), zero), zero);
         const P toward = select(unlike < zero, smaller(unlike + two, zero), larger(unlike - two, zero));
         const P other = select(far < near, less, select(zero < near, zero, toward));
-        const P counted = select(most_h < jump, larger(unlike, zero) + one, select(jump < least_h, less, other));
+        const P counted = select(most_h < jump, more, select(jump < least_h, less, other));
         const P count = select(value == zero, unlike, select(jump == zero, unlike, counted)) * old;
 
         // s^2 <- (1 - rate) (s^2 + rate away^2), in units of the larger one lest squares overflow.
         const P unit = larger(larger(s, absolute(away)), P(std::numeric_limits<T>::min()));
         const P a = s / unit, b = away / unit;
         deviation = select(known, unit * square_root((one - rate) * (a * a + rate * (b * b))), s);
-        usual = select(known, now, h);
+        usual = select(known, select(jump == zero, usual, select(down, zero - now, now)), usual);
         beyond = select(known, evidence, e);
         age = select(known, rows + count * P(T(1.0 / 256)), age);
         shift = away * rate;
@@ -544,15 +574,16 @@ class ColumnScale {
         T n, unlike;
         part(age()[k], n, unlike);
         if (x != x) return;
-        if (n > T(1) && beyond()[k] < T(most_beyond) && absolute(unlike) < T(most_unlike)) return;
-        note_start(k, n >= T(first_rows));
+        const bool far = !(beyond()[k] < T(most_beyond));
+        if (n > T(1) && !far && absolute(unlike) < T(most_unlike)) return;
+        note_start(k, n >= T(first_rows), far ? other_level : unlike > T(0) ? varies_more : varies_less);
         mean_[k] = last()[k] = x;
         deviation()[k] = usual()[k] = beyond()[k] = T(0);
         age()[k] = T(1);
     }
 
-    void note_start(std::size_t k, bool again) {
-        restarted_ = restarted_ || again;
+    void note_start(std::size_t k, bool again, Change change) {
+        if (again && restarted_ == 0) restarted_ = static_cast<std::uint32_t>(4 * k + change);
         some_started_ = true;
         if (started_) started_[k] = true;
     }
@@ -566,8 +597,10 @@ class ColumnScale {
     std::uint32_t* rows_ = nullptr;  // the row up to which a column's figures are
     Pace* pace_ = nullptr;
     bool* started_ = nullptr;  // of columns, if anybody asks
-    // Whether some column's z has moved; some have started, or started again. Settled within the row.
-    bool moved_ = false, some_started_ = false, restarted_ = false;
+    // Whether some column's z has moved; some have started; of the first that has started again, 4 k and what changed.
+    // Settled within the row.
+    bool moved_ = false, some_started_ = false;
+    std::uint32_t restarted_ = 0;
 };
 
 POCKETKERNEL_END

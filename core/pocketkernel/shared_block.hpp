@@ -92,8 +92,8 @@ class SharedBlock {
     // What a row tells of the three; `loss_without(from, to)` is the mixture's loss without places of it, asked of one
     // row in four.
     template <class F, class Found, class LossWithout>
-    void gather(F& f, const Found& found, const std::uint8_t* rounded, std::size_t y, bool mistake, double loss,
-                double recent, bool one_in_four, LossWithout&& loss_without) {
+    POCKETKERNEL_FOLD void gather(F& f, const Found& found, const std::uint8_t* rounded, std::size_t y, bool mistake,
+                                  double loss, double recent, bool one_in_four, LossWithout&& loss_without) {
         Evidence& e = *evidence_;
         const auto label = static_cast<std::int32_t>(y);
         approach(e.loss, loss, recent);
@@ -200,7 +200,7 @@ class SharedBlock {
     }
 
     template <class F>
-    static bool rearrange(F& f, std::size_t tiles, std::size_t ferns) {
+    static POCKETKERNEL_FOLD bool rearrange(F& f, std::size_t tiles, std::size_t ferns) {
         FeaturePool<T>& pool = f.waves().pool();
         const auto loss_of = [&](std::size_t i) { return 2.0 * f.place(i).loss + f.place(i + 1).loss; };
         const std::size_t owners = f.waves().owners(f);

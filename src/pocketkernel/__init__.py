@@ -8,16 +8,22 @@ if TYPE_CHECKING:
 
     from pocketkernel._include import get_include as get_include
     from pocketkernel.kernels import *  # noqa: F403
+    from pocketkernel.late_intervals import LateIntervals as LateIntervals
     from pocketkernel.learners import *  # noqa: F403
     from pocketkernel.loading import load as load
     from pocketkernel.model_file import ModelFileError as ModelFileError
+    from pocketkernel.tables import TableClassifier as TableClassifier
+    from pocketkernel.tables import TableRegressor as TableRegressor
 
     __version__: str
 
 _ELSEWHERE = {
+    "LateIntervals": "pocketkernel.late_intervals",
     "load": "pocketkernel.loading",
     "ModelFileError": "pocketkernel.model_file",
     "get_include": "pocketkernel._include",
+    "TableClassifier": "pocketkernel.tables",
+    "TableRegressor": "pocketkernel.tables",
 }
 _PARTS = ("kernels", "learners")
 _MODULES = (*_PARTS, "device")

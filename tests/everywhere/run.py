@@ -234,7 +234,8 @@ with Python's (SHA-256 of all of them: `{digest}`). A digest takes about a minut
 
 Another library may change how a thread computes: with `fesetround` it rounds otherwise, and one that was compiled with
 `-ffast-math` may make subnormal numbers 0. What a learner learns and answers in Python has the same bits even so: every
-call computes in the usual modes, and then puts the thread's own back. Probabilities are computed by SciPy.
+call computes in the usual modes, and then puts the thread's own back. (Probabilities use the exponential of SciPy or
+of Python.)
 
 | machine | digest | models |
 |---|---|---|

@@ -126,7 +126,7 @@ def test_a_trial_is_a_run(advice):
 
 def test_print(advice):
     text = repr(advice)
-    assert text.startswith("800 rows, 2 columns, 2 classes\n")
+    assert text.startswith("800 rows, 2 columns, 2 classes; mistakes expected on the remaining rows\n")
     for words in ("  4 KiB", " 64 KiB", "  1 MiB", "widths that matter", "bound of M-OMD-S", "Use PocketClassifier("):
         assert words in text
     assert text.endswith(advice.sentence)

@@ -1,6 +1,7 @@
 """`pocketkernel lab advise`."""
 
 import json
+import re
 
 import pytest
 
@@ -24,6 +25,36 @@ def test_command(file, tmp_path, capsys):
     page = (tmp_path / "page.html").read_text()
     for words in ("Mistakes against memory", "M-OMD-S with one width alone", "Bound of M-OMD-S", command):
         assert words in page
+
+
+@pytest.mark.parametrize("length", [None, "100000"])
+def test_the_table_and_the_sentence_say_the_same(length, file, tmp_path, capsys):
+    """Of all rows, both tell what happened; of the first rows, both tell what is expected of the others."""
+    more = ["--length", length] if length else []
+    assert main(["lab", "advise", "rows.svm", *more, "--report", "page.html"]) == 0
+    text = capsys.readouterr().out
+    found = re.search(r'memory="?(\d+(?:KiB|MiB)?)"?.*?(\d+\.\d\d %)', " ".join(text.split("Use ")[1].split()))
+    memory = found[1].replace("KiB", " KiB").replace("MiB", " MiB")
+    line = next(line for line in text.splitlines() if line.strip().startswith(memory))
+    assert found[2] in line
+    assert ("mistakes on all of them" in text) == (length is None)
+    assert ("mistakes expected on the remaining rows" in text) == (length is not None)
+    assert line.count("%") == (1 if length is None else 3)
+    page = (tmp_path / "page.html").read_text()
+    assert ("Mistakes on all rows" in page) == (length is None) and f">{found[2].split()[0]}<" in page
+
+
+def test_numbers_are_no_classes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cli_files.numbers(tmp_path / "houses.csv")
+    assert main(["lab", "advise", "houses.csv", "--label", "price"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "900 different values and are numbers, not classes" in said and "lab compare" in said
+    assert "--task" in said
+    lines = ["a,y", *(f"{k % 7},{k % 30 + (k % 2) / 2}" for k in range(300))]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    assert main(["lab", "advise", "t.csv", "--label", "y", "--task", "classification", "--json"]) == 0
+    assert "--task=classification" in json.loads(capsys.readouterr().out)["command"]
 
 
 def test_command_json(file, capsys):

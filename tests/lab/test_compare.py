@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from pocketkernel import MOMDS, MulticlassMOMDS
+from pocketkernel import MOMDS, MulticlassMOMDS, PocketRegressor
 from pocketkernel.__main__ import main
 from pocketkernel.evaluate import Record
 from pocketkernel.lab.experiments.compare import compare
@@ -63,7 +63,8 @@ def test_a_learner_does_what_it_does_alone():
         early.append(100 * wrong[:70].mean())
     assert column(made.table, "mistakes %")["M-OMD-S"] == pytest.approx((np.mean(rates), np.std(rates, ddof=1)))
     assert column(made.table, "at first %")["M-OMD-S"] == pytest.approx((np.mean(early), np.std(early, ddof=1)))
-    assert column(made.table, "at first %")["SGDClassifier"] == column(made.table, "mistakes %")["SGDClassifier"]
+    peer, same = (column(made.table, name)["SGDClassifier, standardised"] for name in ("at first %", "mistakes %"))
+    assert peer == pytest.approx(same)
 
 
 @pytest.mark.parametrize("peer", PEERS)
@@ -95,6 +96,63 @@ def test_peers_learn():
     for name, rate in column(made.table, "mistakes %").items():
         assert rate.mean < 35, name
         assert rate.sd is None
+
+
+@pytest.mark.parametrize("peer", ["river-logistic", "sgd", "rbf-sgd"])
+@pytest.mark.parametrize("numbers", [False, True])
+def test_the_units_of_columns_do_not_matter_to_peers_that_are_standardised(peer, numbers):
+    X, y = digits()
+    X, y = X[:300, 1:20], y[:300] if not numbers else y[:300] * X[:300, 10] + X[:300, 12]
+    rates = []
+    for units in (1.0, 2.0 ** np.arange(-9, 10)):
+        made = compare(X * units, y, learners=[], peers=[peer], permutations=1, peer_rows=0)
+        rates.append(made.table.rows[0][2].mean)
+    assert rates[0] == pytest.approx(rates[1], rel=1e-6)
+
+
+def test_numbers_are_compared_by_regressors():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = 3 * X[:, 0] + np.abs(X[:, 1]) + 0.1 * rng.normal(size=400)
+    made = compare(X, y, permutations=2, peer_rows=100, memory="16KiB")
+    assert made.task == "regression"
+    names = [row[0] for row in made.table.rows if row[1] is not None]
+    assert names == ["PocketRegressor", *(PEERS[key].names or PEERS[key].name for key in installed())]
+    assert set(made.refused) == {"M-OMD-S", "M-OMD-H", "M-OMD-H, shared", "LKMBooks", "Raker"}
+    assert "Not run: Raker predicts classes, not numbers." in made.table.note
+    errors, early = [], []
+    for seed in range(2):
+        order = np.random.default_rng(seed).permutation(400)
+        model = PocketRegressor(memory="16KiB", random_state=seed)
+        squares = np.square(model.predict_then_learn(X[order], y[order]) - y[order])
+        errors.append(np.sqrt(squares.mean()))
+        early.append(np.sqrt(squares[:100].mean()))
+    assert column(made.table, "RMSE")["PocketRegressor"] == pytest.approx((np.mean(errors), np.std(errors, ddof=1)))
+    assert column(made.table, "at first")["PocketRegressor"] == pytest.approx((np.mean(early), np.std(early, ddof=1)))
+    assert all(error.mean < 1.2 * y.std() for error in column(made.table, "RMSE").values() if error is not None)
+    as_classes = compare(X[:60], np.arange(60) % 30, learners=["pocket"], peers=[], permutations=1, memory="64KiB")
+    assert as_classes.task == "classification"
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_a_peer_answers_before_it_is_told_the_number(peer):
+    if not PEERS[peer].installed:
+        pytest.skip(f"{PEERS[peer].needs} is not installed")
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    other = y.copy()
+    other[40] += 5
+
+    def answers(y, cuts=()):
+        model = PEERS[peer].numbers(Task(60, 3, np.empty(0), 16_384, 0))
+        parts = zip(np.split(X, cuts), np.split(y, cuts), strict=True)
+        return np.concatenate([model.predict_then_learn(*part) for part in parts])
+
+    whole = answers(y)
+    assert whole.shape == (60,)
+    np.testing.assert_array_equal(answers(other)[:41], whole[:41])
+    assert not np.array_equal(answers(other)[41:], whole[41:])
+    np.testing.assert_allclose(answers(y, [1, 2, 33]), whole, rtol=1e-9)
 
 
 def test_more_than_two_classes():
@@ -205,12 +263,26 @@ def test_command(call, file, tmp_path, capsys):
 
     call(*arguments, "--json", "--rows", 50)
     told = json.loads(capsys.readouterr().out)
-    assert [result["learner"] for result in told["results"]] == ["M-OMD-S", "Raker", "SGDClassifier"]
+    assert [result["learner"] for result in told["results"]] == ["M-OMD-S", "Raker", "SGDClassifier, standardised"]
     assert {result["rows"] for result in told["results"]} == {50}
     assert set(told["results"][0]["mistakes_percent"]) == {"mean", "sd"}
 
     call(file, "--peers", "none", "--permutations", 1, "--json")
     assert len(json.loads(capsys.readouterr().out)["results"]) == len(LEARNERS)
+
+
+def test_command_on_numbers(call, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(150, 3)).round(4).tolist()
+    (tmp_path / "t.csv").write_text("a,b,y\n" + "".join(f"{a},{b},{a + b * b + c}\n" for a, b, c in rows))
+    arguments = (tmp_path / "t.csv", "--label", "y", "--peers", "sgd", "--permutations", 1, "--memory", "16KiB")
+    call(*arguments, "--out", tmp_path / "out")
+    shown = capsys.readouterr().out
+    assert "PocketRegressor" in shown and "RMSE" in shown and "mistakes" not in shown and "SGDRegressor" in shown
+    assert "PocketRegressor" in (tmp_path / "out" / "report.html").read_text()
+    call(*arguments, "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert told["task"] == "regression" and set(told["results"][0]["rmse"]) == {"mean", "sd"}
 
 
 def test_command_on_a_table(call, tmp_path, capsys):

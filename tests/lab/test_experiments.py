@@ -126,7 +126,7 @@ def test_the_file_that_was_found_is_the_one_that_is_read(tmp_path):
 def test_other_labels_are_refused(tmp_path):
     with lzma.open(tmp_path / "a9a.svm.xz", "wb") as file:
         file.write(b"1 1:1\n2 1:2\n")
-    with pytest.raises(StreamError, match=r"a9a\.svm\.xz, line 2, column 1: expected .*-1.*, found 2"):
+    with pytest.raises(StreamError, match=r"a9a\.svm\.xz, line 2, byte 1: expected .*-1.*, found 2"):
         run_cell(Cell("a9a", "M-OMD-S", "logistic", 5, (), 0), tmp_path)
 
 

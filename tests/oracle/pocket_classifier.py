@@ -12,6 +12,7 @@ import numpy as np
 from oracle.parts import RelativeWeights, Rng, dot
 
 KEEP, RIDGE, WINDOW, FIRST_ROWS = 1 - 1 / 5000, 5.0, 65535, 256
+MOST_BEYOND, MOST_UNLIKE = 512, 32
 
 
 class Fern:
@@ -70,7 +71,7 @@ class PocketClassifier:
         self.rounds = self.mistakes = 0
         # columns
         self.mean, self.deviation, self.usual, self.centre, self.spread = np.zeros((5, d))
-        self.n, self.beyond, self.unlike, self.last = np.zeros((4, d))
+        self.n, self.beyond, self.unlike, self.last, self.direction = np.zeros((5, d))
         self.zeros = np.zeros(d, dtype=int)  # rows of 0 that wide rows have not taken in yet
         self.stands_still = d >= 64  # between refreshes, what z is made with
         self.running_square = self.square = float(d)
@@ -281,6 +282,7 @@ class PocketClassifier:
         b.last = self.x
 
     def note_started(self):
+        changed = [k for k in sorted(self.started) if self.started[k][0]]
         for k in sorted(self.started):
             if self.block:
                 b = self.block
@@ -289,10 +291,10 @@ class PocketClassifier:
                     if k in b.ferns[n].columns:
                         b.ferns[n] = b.ferns[-1]
                         b.ferns.pop()
-            if self.started[k]:
-                last = self.events[-1] if self.events else (0, None)
-                if last[1] != "column changed" or self.rounds - last[0] >= 1000:
-                    self.events.append((self.rounds, "column changed"))
+        if changed:
+            last = self.events[-1] if self.events else (0, None)
+            if last[1] != "column changed" or self.rounds - last[0] >= 1000:
+                self.events.append((self.rounds, "column changed", changed[0], self.started[changed[0]][1]))
         self.started = {}
 
     def gather_evidence(self, s, F, y, mistake, loss, one_in_four):
@@ -470,7 +472,7 @@ class PocketClassifier:
             if self.reversal > 20:
                 self.turned, self.reversal, self.surprise, self.wrong_labels = not self.turned, 0.0, 0.0, 0.0
                 self.turns += 1
-                self.events.append((self.rounds, "classes exchanged"))
+                self.events.append((self.rounds, "classes exchanged", None, None))
                 return
         self.surprise = max(self.surprise + min(c * (loss - self.lesson(0.5 * F, y)[0]), 1), 0)
         if self.surprise > 12:
@@ -479,11 +481,11 @@ class PocketClassifier:
             self.squares, self.own_squares = np.maximum(0.02 * self.squares, 1), 0.02 * self.own_squares
             self.a_squares = np.maximum(0.02 * self.a_squares, 1)
             self.hurries += 1
-            self.events.append((self.rounds, "confidence lost"))
+            self.events.append((self.rounds, "confidence lost", None, None))
 
     def observe(self, x, z):
         """Columns and the scale of the rows, up to and with this one; a column without a value stays as it is."""
-        missing, names = np.isnan(x), ("mean", "deviation", "usual", "n", "beyond", "unlike", "last")
+        missing, names = np.isnan(x), ("mean", "deviation", "usual", "n", "beyond", "unlike", "last", "direction")
         later = (x == 0) & self.stands_still
         self.make_up(np.flatnonzero(~later))
         self.zeros[later] += 1
@@ -505,17 +507,24 @@ class PocketClassifier:
             if zeros == 0:
                 continue
             m, s, e, n = self.mean[k], self.deviation[k], self.beyond[k], self.n[k]
+            way = -np.sign(self.last[k])
+            turned = way * self.direction[k] < 0
+            if self.usual[k] > 0:
+                self.direction[k] = way or self.direction[k]
             while zeros > 0 and m**2 > 4 * s**2:
                 zeros -= 1
                 limit = max(24 * self.usual[k], 4 * s) or abs(m)
                 away, ratio = np.clip(-m, -limit, limit), min(abs(m) / max(s, 1e-300), 4)
-                e, known = max(e + ratio**2 - 4, 0) if n >= 32 else 0.0, n >= FIRST_ROWS
+                e, known = e if n >= 32 else 0.0, n >= FIRST_ROWS
+                if turned and n >= 32:
+                    e = max(e + ratio**2 - 4, 0)
+                turned = False
                 n = min(n + 1, WINDOW)
                 s, m = math.sqrt((1 - 1 / n) * (s**2 + away**2 / n)), m + away / n
-                if e >= 1024:
-                    m, s, e, n, self.unlike[k], self.usual[k] = 0.0, 0.0, 0.0, 1, 0, 0.0
+                if e >= MOST_BEYOND:
+                    m, s, e, n, self.unlike[k], self.usual[k], self.direction[k] = 0.0, 0.0, 0.0, 1, 0, 0.0, 0
                     self.restarts += 1
-                    self.started[k] = known
+                    self.started[k] = known, "another level"
             if zeros > 0:
                 within = min(zeros, WINDOW - n)
                 f = n / max(n + within, 1) * math.exp(-(zeros - within) / (WINDOW - 0.5))
@@ -525,6 +534,9 @@ class PocketClassifier:
 
     def observe_columns(self, x, missing):
         size, jump, old, first = np.abs(x - self.mean), np.abs(x - self.last), self.n >= 32, self.n < FIRST_ROWS
+        jump = np.where(jump > 2.0**-51 * np.abs(x), jump, 0)
+        way = np.where(jump > 0, np.sign(x - self.last), 0)
+        turned = way * self.direction < 0
         self.n = np.minimum(self.n + 1, WINDOW)
         step = np.clip(16 / self.n, 1 / 256, 1 / 8)
         moved = np.where(self.usual == 0, jump, self.usual * np.where(jump > self.usual, 1 + step, 1 - step))
@@ -538,24 +550,31 @@ class PocketClassifier:
             self.deviation > 0, size / np.where(self.deviation > 0, self.deviation, 1), np.where(size > 0, 4, 0)
         )
         ratio = np.minimum(ratio, 4)
-        self.beyond = np.where(old, np.maximum(self.beyond + ratio**2 - 4, 0), 0)
+        farther = np.where(turned, ratio**2 - 4, np.minimum(ratio**2 - 4, 0))
+        self.beyond = np.where(old, np.maximum(self.beyond + farther, 0), 0)
         spoilt = first & (self.deviation > 8 * self.usual)  # it may be that of a few first rows
         large, small = jump > 8 * self.usual, (jump < self.usual / 2) | (spoilt & (size < self.deviation / 2))
         calmer = np.where(spoilt, 0, np.sign(self.unlike) * np.maximum(np.abs(self.unlike) - 2, 0))
+        more, less = np.maximum(self.unlike, 0) + 1, np.minimum(self.unlike, 0) - 1
         counted = np.where(
-            large, np.maximum(self.unlike, 0) + 1, np.where(small, np.minimum(self.unlike, 0) - 1, calmer)
+            large, np.where(turned, more, self.unlike), np.where(small, np.where(turned, less, self.unlike), calmer)
         )
         self.unlike = np.where(old, np.where((x == 0) | (jump == 0), self.unlike, counted), 0)
         # moments
         self.usual, self.mean = usual, self.mean + away / self.n
+        self.direction = np.where((way != 0) & (usual > 0), way, self.direction)
         self.last = np.array(x)
         self.deviation = np.sqrt((1 - 1 / self.n) * (self.deviation**2 + away**2 / self.n))
-        anew = ~missing & ((self.n == 1) | (self.beyond >= 1024) | (np.abs(self.unlike) >= 48))
+        far = self.beyond >= MOST_BEYOND
+        anew = ~missing & ((self.n == 1) | far | (np.abs(self.unlike) >= MOST_UNLIKE))
         self.restarts += int(np.sum(anew & (self.n > 1)))
-        self.started |= {k: self.n[k] >= FIRST_ROWS for k in np.flatnonzero(anew)}
+        change = np.where(
+            far, "another level", np.where(self.unlike > 0, "larger unit or spread", "smaller unit or spread")
+        )
+        self.started |= {k: (self.n[k] >= FIRST_ROWS, str(change[k])) for k in np.flatnonzero(anew)}
         self.mean, self.n = np.where(anew, x, self.mean), np.where(anew, 1, self.n)
-        self.deviation, self.usual, self.beyond, self.unlike = np.where(
-            anew, 0, [self.deviation, self.usual, self.beyond, self.unlike]
+        self.deviation, self.usual, self.beyond, self.unlike, self.direction = np.where(
+            anew, 0, [self.deviation, self.usual, self.beyond, self.unlike, self.direction]
         )
 
     def observe_square(self, z):

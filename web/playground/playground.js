@@ -15,7 +15,7 @@ const MOST_VALUES = 1 << 16; // that are learned at once
 const FRAME = 6; // milliseconds of a frame in which to learn and to score: drawing takes as long again
 
 const $ = (id) => document.getElementById(id);
-const state = { playing: true, failed: false, owed: 0, flipped: 0, points: [], drawn: [], pen: 0, table: null, sizes: [], frames: [] };
+const state = { playing: true, failed: false, owed: 0, flipped: 0, points: [], drawn: [], pen: 0, table: null, offered: null, sizes: [], frames: [] };
 let colours = [], ink = "#000", grey = "#888", accent = "#00f", line = "#ccc", card = "#fff";
 
 // ---- models ------------------------------------------------------------------------------------------------------------
@@ -60,6 +60,8 @@ function start() {
     state.shade = new Uint8ClampedArray(4 * CELLS * CELLS);
     forget();
     $("drawing").hidden = $("stream").value !== "draw";
+    if ($("stream").value === "csv") offerLabels(state.table.file, state.table.chosen);
+    else $("labels").hidden = true;
     const { columns, classes } = stream, used = promisedBy(model);
     if (used > wanted) say(`${kib(wanted)} is too little for ${columns} columns and ${classes} classes: this is ${kib(used)}.`);
     else if ($("stream").value === "draw" && state.drawn.length === 0) say("Draw points with a finger or the mouse: they are the stream.");
@@ -370,28 +372,85 @@ function noSizes() {
 
 // ---- files -------------------------------------------------------------------------------------------------------------
 
-// Columns of numbers, and a last column with the labels; other columns are left out, and so are rows that have other
-// cells, no label, or a number that no model takes.
-function readTable(text) {
+const LABELS = ["label", "y", "target", "class"]; // usual names of the column with them, as in Python
+const MOST_CLASSES_SHOWN = 50;
+const QUANTITY = { fractions: 10, integers: 100, few: 20 }; // most different numbers that are classes, as in Python
+const LISTED = 500; // columns that can be chosen as the label
+
+const isNumber = (cell) => cell !== "" && !Number.isNaN(Number(cell));
+
+// Cells of a line; a delimiter within quotes divides nothing.
+function cellsOf(line, delimiter) {
+    if (!line.includes('"')) return line.split(delimiter).map((cell) => cell.trim());
+    const cells = [];
+    let cell = "", quoted = false;
+    for (let n = 0; n < line.length; ++n) {
+        const sign = line[n];
+        if (sign === '"' && quoted && line[n + 1] === '"') cell += line[++n];
+        else if (sign === '"' && (quoted || cell.trim() === "")) quoted = !quoted;
+        else if (sign === delimiter && !quoted) {
+            cells.push(cell.trim());
+            cell = "";
+        } else cell += sign;
+    }
+    return [...cells, cell.trim()];
+}
+
+// The lines of a table as cells, and the names of its columns.
+function readFile(text) {
     const lines = text.replace(/^\ufeff/, "").split(/\r?\n/).filter((one) => one.trim());
     if (lines.length < 2) throw new Error("The file has no rows.");
-    const delimiter = [",", ";", "\t"].reduce((a, b) => (lines[0].split(a).length >= lines[0].split(b).length ? a : b));
-    const cells = lines.map((one) => one.split(delimiter).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")));
-    const isNumber = (cell) => cell !== "" && !Number.isNaN(Number(cell));
-    const header = !cells[0].slice(0, -1).some(isNumber), last = cells[0].length - 1;
-    const given = header ? cells.slice(1) : cells, whole = given.filter((row) => row.length === last + 1 && row[last] !== "");
-    const first = whole.slice(0, 200);
-    const columns = [...Array(last).keys()].filter(
-        (k) => first.every((row) => row[k] === "" || isNumber(row[k])) && whole.some((row) => isNumber(row[k])));
-    if (columns.length === 0) throw new Error("The file has no columns of numbers before the last one, which has the labels.");
+    const delimiter = [",", ";", "\t"].reduce((a, b) => (cellsOf(lines[0], a).length >= cellsOf(lines[0], b).length ? a : b));
+    const cells = lines.map((one) => cellsOf(one, delimiter)), header = !cells[0].some(isNumber);
+    const names = cells[0].map((name, k) => (header && name) || `column ${k + 1}`);
+    const usual = names.findIndex((name) => LABELS.includes(name.toLowerCase()));
+    return { names, header, given: header ? cells.slice(1) : cells, label: header && usual >= 0 ? usual : names.length - 1 };
+}
+
+// Whether the labels are quantities and no classes.
+function areQuantities(labels) {
+    const values = [...new Set(labels)];
+    if (!values.every(isNumber)) return false;
+    if (!values.every((value) => Number.isInteger(Number(value)))) return values.length > QUANTITY.fractions;
+    return values.length > QUANTITY.integers || (values.length > QUANTITY.few && values.length > labels.length / 2);
+}
+
+// Names of the quarters of quantities, and the number of the one that a quantity is in.
+function quarters(values) {
+    const sorted = [...values].sort((a, b) => a - b), at = (share) => sorted[Math.floor(share * (sorted.length - 1))];
+    const ends = [...new Set([at(0.25), at(0.5), at(0.75)])].filter((end) => end < sorted.at(-1));
+    if (ends.length === 0) ends.push(sorted.findLast((value) => value < sorted.at(-1))); // most are the largest one
+    const short = (value) => String(Number(value.toPrecision(4)));
+    const names = ends.map((end, n) => `${n + 1}: ${n ? `${short(ends[n - 1])} to` : "up to"} ${short(end)}`);
+    return { names: [...names, `${ends.length + 1}: above ${short(ends.at(-1))}`], of: (value) => ends.filter((end) => value > end).length };
+}
+
+// The columns of numbers, and the labels in the chosen column; other columns are left out, and so are rows that have
+// other cells, no label, or a number that no model takes.
+function tableOf(file, chosen) {
+    const { names, given } = file, others = names.map((_, k) => k).filter((k) => k !== chosen);
+    const whole = given.filter((row) => row.length === names.length), labelled = whole.filter((row) => row[chosen] !== "");
+    const first = labelled.slice(0, 200);
+    const columns = others.filter((k) => first.every((row) => row[k] === "" || isNumber(row[k])) && labelled.some((row) => isNumber(row[k])));
+    if (columns.length === 0) throw new Error(`The file has no columns of numbers besides ${names[chosen]}, which has the labels.`);
     const numbers = (row) => columns.map((k) => (row[k] === "" ? NaN : Number(row[k])));
-    const body = whole.filter((row) => numbers(row).every((value) => Number.isNaN(value) || Math.abs(value) <= LARGEST));
+    const usable = labelled.filter((row) => columns.every((k) => row[k] === "" || Math.abs(Number(row[k])) <= LARGEST));
+    const asQuantities = areQuantities(usable.slice(0, 10_000).map((row) => row[chosen]));
+    const body = asQuantities ? usable.filter((row) => Number.isFinite(Number(row[chosen]))) : usable;
     if (body.length < 2) throw new Error("The file has no rows that can be learned.");
-    const names = [...new Set(body.map((row) => row[last]))].sort((a, b) => (isBefore(a, b) ? -1 : 1));
-    const areWhole = names.every((name) => Number.isSafeInteger(Number(name)) && String(Number(name)) === name); // as in Python
-    const labels = areWhole ? names.map(Number).sort((a, b) => a - b) : names;
-    const classOf = new Map(labels.map((label, c) => [String(label), c]));
-    if (labels.length < 2 || labels.length > 50) throw new Error(`The last column has ${labels.length} different labels: 2 to 50 are possible.`);
+    let labels, classOf;
+    if (asQuantities) {
+        const parts = quarters(body.map((row) => Number(row[chosen])));
+        [labels, classOf] = [parts.names, (label) => parts.of(Number(label))];
+    } else {
+        const texts = [...new Set(body.map((row) => row[chosen]))].sort((a, b) => (isBefore(a, b) ? -1 : 1));
+        const areWhole = texts.every((name) => Number.isSafeInteger(Number(name)) && String(Number(name)) === name); // as in Python
+        labels = areWhole ? texts.map(Number).sort((a, b) => a - b) : texts;
+        const places = new Map(labels.map((label, c) => [String(label), c]));
+        classOf = (label) => places.get(label);
+    }
+    if (labels.length < 2 || labels.length > MOST_CLASSES_SHOWN)
+        throw new Error(`The column ${names[chosen]} has ${labels.length} different labels: 2 to ${MOST_CLASSES_SHOWN} are possible. Choose another label.`);
     const rows = body.map(numbers);
     const bounds = [0, Math.min(1, columns.length - 1)].map((k) => {
         const values = rows.map((row) => row[k]).filter((value) => !Number.isNaN(value));
@@ -402,18 +461,43 @@ function readTable(text) {
     });
     const about = {
         columns: columns.length, classes: labels.length, labels,
-        names: header ? columns.map((k) => cells[0][k]) : null,
+        names: file.header ? columns.map((k) => names[k]) : null,
         box: { low: bounds.map(([a]) => a), high: bounds.map(([, b]) => b) },
     };
     const open = () => {
         let at = 0;
-        return { ...about, next: () => (at < rows.length ? { row: rows[at], label: classOf.get(body[at++][last]) } : null) };
+        return { ...about, next: () => (at < rows.length ? { row: rows[at], label: classOf(body[at++][chosen]) } : null) };
     };
-    return { ...about, count: rows.length, without: { rows: given.length - rows.length, columns: last - columns.length }, open };
+    const kept = new Set(columns);
+    const without = {
+        columns: others.filter((k) => !kept.has(k)).map((k) => names[k]),
+        rows: [
+            [given.length - whole.length, "with another number of cells"],
+            [whole.length - labelled.length + usable.length - body.length, "without a label"],
+            [labelled.length - usable.length, "with text or too large a number among the numbers"],
+        ].filter(([n]) => n),
+    };
+    return { ...about, file, chosen, asQuantities, count: rows.length, without, open };
+}
+
+// The columns of a file, of which one has the labels.
+function offerLabels(file, chosen) {
+    const offered = file.names.map((name, k) => [name, k]), few = offered.length > LISTED ? [...offered.slice(0, LISTED), offered.at(-1)] : offered;
+    $("label").replaceChildren(...few.map(([name, k]) => new Option(name, k, false, k === chosen)));
+    $("labels").hidden = false;
+    state.offered = file;
 }
 
 function useTable(text) {
-    const table = readTable(text);
+    $("labels").hidden = true; // until it is known what the file has
+    const file = readFile(text);
+    offerLabels(file, file.label);
+    useLabel(file, file.label);
+}
+
+// What the chosen column's labels make of a file; an error leaves the choice open.
+function useLabel(file, chosen) {
+    const table = tableOf(file, chosen);
     fitting(table, 1); // raises the error of a table that no model has room for
     state.table = table;
     const option = $("stream").querySelector('[value="csv"]');
@@ -422,8 +506,17 @@ function useTable(text) {
     noSizes();
     start();
     const { count, columns, classes, without } = table;
-    const left = [[without.columns, "column"], [without.rows, "row"]].filter(([n]) => n).map(([n, noun]) => many(n, noun)).join(" and ");
-    const notes = [left && `${left} could not be used.`, columns > 2 && "The picture shows the first two columns.", $("note").textContent];
+    const some = without.columns.slice(0, 5).join(", ") + (without.columns.length > 5 ? `, and ${without.columns.length - 5} more` : "");
+    const left = [
+        without.columns.length && `${many(without.columns.length, "column")} without numbers (${some})`,
+        ...without.rows.map(([n, why]) => `${many(n, "row")} ${why}`),
+    ].filter(Boolean);
+    const notes = [
+        table.asQuantities && `${file.names[chosen]} has many different numbers: what is learned here is in which quarter of them a row is; "pocketkernel run" predicts the numbers.`,
+        left.length && `Left out: ${left.join("; ")}.`,
+        columns > 2 && "The picture shows the first two columns.",
+        $("note").textContent,
+    ];
     say([`${many(count, "row")}, ${many(columns, "column")}, ${classes} classes.`, ...notes].filter(Boolean).join(" "));
 }
 const many = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
@@ -504,7 +597,11 @@ function listen() {
     });
     on("speed", "input", () => ($("speed-text").textContent = SPEEDS[$("speed").value].toLocaleString("en")));
     on("play", "click", () => {
-        if (state.failed) say("");
+        if (state.failed) {
+            say("");
+            if ($("stream").value === "csv") offerLabels(state.table.file, state.table.chosen); // of the stream that goes on
+            else $("labels").hidden = true;
+        }
         play(!state.playing);
         show();
     });
@@ -522,6 +619,7 @@ function listen() {
             if (chosen) await use(chosen);
         });
     file("csv", async (chosen) => useTable(await chosen.text()));
+    on("label", "change", (control) => useLabel(state.offered, Number(control.value)));
     file("load", async (chosen) => useModel(await chosen.arrayBuffer()));
     const canvas = $("surface");
     const add = (event) => {

@@ -128,7 +128,7 @@ class Columns {
                 relevance_.refresh();
                 refresh_zero(scratch, pool);
             }
-            origin_->from_zero = origin_->crowded < 0.5;
+            origin_->from_zero = origin_->crowded < Tuning::Linear::crowded;
             origin_->zero_square = 0.0;
             for (std::size_t k = 0; origin_->from_zero && k < scale_.columns(); ++k)
                 origin_->zero_square += static_cast<double>(zero_at(k)) * static_cast<double>(zero_at(k));
@@ -150,8 +150,8 @@ class Columns {
     void for_each_started(F&& f) {
         scale_.for_each_started(f);
     }
-    // Whether a column that was known has started again with this row.
-    bool take_restarted() { return scale_.take_restarted(); }
+    // Which known column has started again with this row, if one has.
+    typename ColumnScale<T>::Restart take_restarted() { return scale_.take_restarted(); }
 
     bool valid(std::uint64_t rounds) const {
         return scale_.valid(rounds) && relevance_.valid() && (!origin_ || origin_->valid());

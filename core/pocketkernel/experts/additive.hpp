@@ -13,7 +13,7 @@ POCKETKERNEL_BEGIN
 template <class T>
 class AdditiveTables {
   public:
-    static constexpr std::size_t knots = 16;
+    static constexpr std::size_t knots = Tuning::Additive::knots;
     static constexpr std::size_t bytes(std::size_t columns, std::size_t functions) {
         return columns * functions * knots * sizeof(T);
     }
@@ -82,8 +82,9 @@ class AdditiveTables {
         }
     }
     // The knot below z, and how far behind it z is.
+    static constexpr double middle = 0.5 * (knots - 1), last = knots - 1 - 0.001;  // below the last knot
     static POCKETKERNEL_SHARED(double) std::size_t knot_below(double z, double& p) {
-        const double at = larger(0.0, smaller(3.0 * z + 7.5, 14.999));
+        const double at = larger(0.0, smaller(Tuning::Additive::knots_per_deviation * z + middle, last));
         const auto i = static_cast<std::size_t>(at);
         p = at - static_cast<double>(i);
         return i;

@@ -30,7 +30,7 @@ class Ferns : public Expert<T, Ferns<T>> {
     using Note = typename Expert<T, Ferns<T>>::Note;
     static constexpr bool keeps_row = true;  // x
     static constexpr std::size_t count(const Roster& roster) { return roster.block; }
-    static constexpr std::size_t tests = 4, leaves = 16;
+    static constexpr std::size_t tests = Tuning::Ferns::tests, leaves = std::size_t(1) << tests;
     static constexpr std::size_t bytes(std::size_t functions) {
         return (leaves * functions + tests) * sizeof(T) + tests * sizeof(std::uint16_t);
     }

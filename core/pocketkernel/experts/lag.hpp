@@ -82,7 +82,7 @@ class Lag : public Expert<T, Lag<T>> {
         for (std::size_t h = lags - 1; h > 0; --h) labels()[h] = labels()[h - 1];
         labels()[0] = static_cast<double>(label + 1);
         for (std::size_t r = 0; r < functions_; ++r)
-            means()[r] += 0.05 * ((r == function_of(0) ? input(0) : 0.0) - means()[r]);
+            means()[r] += Tuning::Lag::mean * ((r == function_of(0) ? input(0) : 0.0) - means()[r]);
     }
 
     // The labels, not what they are worth: the next row does not follow the last ones.
@@ -110,7 +110,7 @@ class Lag : public Expert<T, Lag<T>> {
     }
 
   private:
-    static constexpr std::size_t lags = 3, inputs = lags + 1;
+    static constexpr std::size_t lags = Tuning::Lag::labels, inputs = lags + 1;
 
     double* weights() const { return state_; }
     double* squares() const { return state_ + inputs; }

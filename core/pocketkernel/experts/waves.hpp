@@ -34,6 +34,7 @@ class Waves : public Expert<T, Waves<T>> {
 
     FeaturePool<T>& pool() { return pool_; }
     const FeaturePool<T>& pool() const { return pool_; }
+    double* numbers() const { return numbers_; }
 
     // Width n has place 1 + n in the mixture and number 1 + n in the pool. One that owns tiles serves the next one too,
     // so the last one needs none of its own.

@@ -134,10 +134,11 @@ class Learner {
 
     static constexpr Task task = Task::classification;
     static constexpr bool multiclass = false;
-    static constexpr std::uint32_t revision = 1;  // of the state's meaning
-    static constexpr bool reads_rows = false;     // whether `score` takes a Row, else a Query of the workspace
-    static constexpr bool tells_linear = false;   // whether `learn` tells the scores of its linear part
-    static constexpr bool takes_missing = false;  // whether a value may be NaN, and what that means
+    static constexpr std::uint32_t revision = 1;      // of the state's meaning
+    static constexpr bool reads_rows = false;         // whether `score` takes a Row, else a Query of the workspace
+    static constexpr bool tells_linear = false;       // whether `learn` tells the scores of its linear part
+    static constexpr bool knows_last_labels = false;  // whether `score` is told if the row continues the stream
+    static constexpr bool takes_missing = false;      // whether a value may be NaN, and what that means
     // The largest value of a row.
     static double largest_value(Storage storage) { return value_limit<T>(storage); }
 

@@ -21,8 +21,7 @@
 #include "../columns/columns.hpp"
 #include "../event_log.hpp"
 #include "../experts/list.hpp"
-#include "../mixture_ledger.hpp"
-#include "../newton_mixture.hpp"
+#include "../mixture/class_mixture.hpp"
 #include "../shared_block.hpp"
 #include "learner.hpp"
 
@@ -42,7 +41,7 @@ class PocketClassifier : public Learner<T> {
     using Experts = ExpertList<Linear, Waves, Ring, Ferns, Additive, SlowLinear, Lag>;
 
     static constexpr const char* name = "pocket_classifier";
-    static constexpr std::uint32_t revision = 10;  // 9 kept differences to means, and one unit of weights
+    static constexpr std::uint32_t revision = 11;  // 10 counted rows of columns that move on, and named no column
     static constexpr bool multiclass = true;
     static constexpr std::size_t object_bytes = Learner<T>::pocket_bytes;
 
@@ -60,27 +59,29 @@ class PocketClassifier : public Learner<T> {
 
     POCKETKERNEL_ONCE PocketClassifier(const Config& c, Arena& arena)
         : Learner<T>(c, arena, {false, Tuning::wide_from, rows_of(c), values_of(c)}),
-          R_(functions_of(c)),
           experts_(roster_of(c)),
-          course_(take_numbers(arena)),
-          mixture_(K_, course_ ? mixture_numbers() : nullptr),
+          course_(reinterpret_cast<Course*>(arena.take<double>(layout().end))),
+          mixture_(functions_of(c), K_, reinterpret_cast<Place*>(number(layout().places)), number(layout().newton),
+                   K_ > 1 ? number(layout().sums) : nullptr),
           columns_(arena, c.features, is_wide(), widths() > 0, course_ ? &course_->pace : nullptr),
-          lines_(arena, lines_count(), c.features, course_ ? biases() : nullptr) {
-        if (has<Lag>()) get<Lag>() = Lag(R_, course_ ? lag_numbers() : nullptr);
-        if (has<Additive>()) get<Additive>() = Additive(arena, c.features, R_);
-        double* numbers = course_ ? wave_numbers() : nullptr;
+          lines_(arena, functions() + has<SlowLinear>(), c.features, number(layout().biases)) {
+        if (has<Lag>()) get<Lag>() = Lag(functions(), number(layout().lag));
+        if (has<Additive>()) get<Additive>() = Additive(arena, c.features, functions());
+        double* numbers = number(layout().waves);
         if (has_block())
-            block_ = SharedBlock<T>(arena, c, R_, numbers, waves(), ferns(), ring());
+            block_ = SharedBlock<T>(arena, c, functions(), numbers, waves(), ferns(), ring());
         else
-            waves() = {FeaturePool<T>(arena, widths() > 0 ? std::size_t(c.budget) : 0, c.features, R_, is_wide()),
-                       numbers};
-        this->end_of_state(arena, Waves::partials(widths(), R_));
+            waves() = {
+                FeaturePool<T>(arena, widths() > 0 ? std::size_t(c.budget) : 0, c.features, functions(), is_wide()),
+                numbers};
+        this->end_of_state(arena, Waves::partials(widths(), functions()));
         if (has_block())
             columns_.plan(arena);
         else
             waves().pool().plan(arena);
         const std::size_t leaves = has_block() ? block_.bytes(*this) / block_.fern_bytes(*this) : 0;
-        scratch_ = arena.take<double>(numbers_in_scratch() + (leaves + sizeof(double) - 1) / sizeof(double));
+        const std::size_t scratch = ClassMixture::numbers_in_scratch(functions(), K_);
+        mixture_.plan(arena.take<double>(scratch + (leaves + sizeof(double) - 1) / sizeof(double)));
     }
 
     void reset() {
@@ -91,10 +92,7 @@ class PocketClassifier : public Learner<T> {
         lines_.reset();
         if (has_block()) block_.reset(*this);
         waves().reset(*this);
-        for (std::size_t i = 0; i < K_; ++i) {
-            place(i).squares = 1.0;
-            place(i).tiles = waves().pool().tiles_of(i);
-        }
+        for (std::size_t i = 0; i < K_; ++i) place(i).tiles = waves().pool().tiles_of(i);
         course_->next_review = Tuning::first_review;
         waves().measure_steps(*this);
         measure();
@@ -121,57 +119,60 @@ class PocketClassifier : public Learner<T> {
     static constexpr bool takes_missing = true;  // z = 0, the usual value
     static double largest_value(Storage = Storage::full) { return ColumnScale<T>::value_limit; }
 
+    // `continues` says whether the row follows the one that was learned last: otherwise the last labels say nothing.
+    static constexpr bool knows_last_labels = true;
     template <class U>
-    void score(const Row<U>& row, Workspace<T>& work, double* F) const {
+    void score(const Row<U>& row, Workspace<T>& work, double* F, bool continues = true) const {
         if (has_block()) ferns().read(row, kept<Ferns>(work));
-        typename Experts::Notes notes;
+        typename Experts::Notes notes{};
         evaluate({columns_.read(row, work.query, has_block()), work, false, false}, notes);
-        mix(work, F);
+        mix(work, F, continues);
         answer(F);
     }
 
-    // The scores of all classes, made before it learned, are left in F; those of the linear expert alone in `linear`
-    // and the loss in `loss`, unless they are null.
+    // The scores of all classes, made before it learned, are left in F; those of the linear expert alone in `linear`,
+    // those without the last labels in `apart`, and the loss in `loss`, unless they are null.
     static constexpr bool tells_linear = true;
     template <class U>
     void learn(const Row<U>& row, std::size_t y, double weight, double* F, double* linear = nullptr,
-               double* loss = nullptr) {
+               double* loss = nullptr, double* apart = nullptr) {
         if (weight == 0.0) {
             score(row, work_, F);
-            if (loss && R_ > 1) *loss = lesson(F, y, slope());
-            return tell_linear(linear);
+            if (loss && functions() > 1) *loss = mixture_.lesson(F, y, mixture_.slope());
+            return tell_parts(linear, apart);
         }
         const std::uint64_t rounds = this->clock() + 1;
         if (has_block()) ferns().read(row, kept<Ferns>(work_));
-        learn(columns_.learn(row, work_.query, rounds, has_block()), rounds, y, weight, F, linear, loss);
+        learn(columns_.learn(row, work_.query, rounds, has_block()), rounds, y, weight, F, linear, loss, apart);
     }
     void learn(const Query<T>& z, std::uint64_t rounds, std::size_t y, double weight, double* F, double* linear,
-               double* told) {
+               double* told, double* apart) {
         const Seen<T> seen{z, work_, true, widths() > 0 && weighs_columns(rounds)};
-        typename Experts::Notes notes;
+        typename Experts::Notes notes{};
         evaluate(seen, notes);
         mix(work_, F);
-        for (std::size_t r = 0; r < R_; ++r) f()[r] = F[r];
+        for (std::size_t r = 0; r < functions(); ++r) mixture_.f()[r] = F[r];
         answer(F);
-        tell_linear(linear);
+        tell_parts(linear, apart);
         const Round row = judge(F, y, weight, rounds);
         if (told) *told = row.loss;
         if (has_block() && !repeats_) gather_evidence(seen, notes, row);
         teach_experts(seen, notes, row);
-        if (!repeats_) teach_mixture(row.times);
+        if (!repeats_) mixture_.learn(work_.values, row.times);
         experts_.for_each([&](auto& expert, auto)
                               POCKETKERNEL_FOLD { expert.learned(*this, seen, row.y, rounds == 1); });
         if (!repeats_) watch(row);
         columns_.measure(z, work_.query.row(), rounds);
         if (seen.to_weigh)
             columns_.learn_relevance(z, work_.query, waves().pool(), static_cast<T>(row.times),
-                                     T(R_ == 1 ? Tuning::Relevance::OfClasses::rate_two_classes
-                                               : Tuning::Relevance::OfClasses::rate_several));
+                                     T(functions() == 1 ? Tuning::Relevance::OfClasses::rate_two_classes
+                                                        : Tuning::Relevance::OfClasses::rate_several));
         if (columns_.refresh(z, work_.query, rounds, lines_, waves().pool())) measure();
         if (has_block())
             columns_.for_each_started([&](std::size_t k, double mean) { ferns().started(*this, k, mean); });
-        if (columns_.take_restarted()) note(EventLog::column_changed);
-        if (has_block() && rounds % 64 == 0) ring().weigh(columns_.factors());
+        const auto restart = columns_.take_restarted();
+        if (restart.change != ColumnScale<T>::unchanged) note(EventLog::column_changed, restart.column, restart.change);
+        if (has_block() && rounds % Tuning::Ring::weighed == 0) ring().weigh(columns_.factors());
         if (Waves::owners(*this) > 0 && !repeats_ && rounds >= course_->next_review) review(rounds);
     }
 
@@ -216,7 +217,7 @@ class PocketClassifier : public Learner<T> {
     // What MixtureLedger keeps, in its order.
     template <class Visit>
     void for_each_evidence(Visit&& visit) const {
-        ledger().for_each(visit);
+        mixture_.ledger().for_each(visit);
     }
 
     void convert_block(const unsigned char* from, unsigned char* to) const {
@@ -226,33 +227,26 @@ class PocketClassifier : public Learner<T> {
     // Whether every number is within what arithmetic bears: far beyond what any stream leads to, far below what
     // overflows.
     bool valid() const {
-        const auto within = [](double value, double low, double high) { return value >= low && value <= high; };
-        bool good = this->common_valid() && mixture_.valid() && ledger().valid() && columns_.valid(this->clock()) &&
-                    course_->events.valid(common_->tally.rounds) && (!has_block() || block_.valid(*this)) &&
-                    course_->watch.valid() && (!one_function() || wrong_labels().valid()) && course_->weights.valid() &&
-                    course_->turned <= (R_ == 1);
+        bool good = this->common_valid() && mixture_.valid(beyond_all) && columns_.valid(this->clock()) &&
+                    course_->events.valid(common_->tally.rounds, config_.features) &&
+                    (!has_block() || block_.valid(*this)) && course_->watch.valid() &&
+                    (!one_function() || wrong_labels().valid()) && course_->weights.valid() &&
+                    course_->turned <= (functions() == 1);
         experts_.for_each([&](const auto& expert, auto) { good = good && expert.valid(*this); });
         for (std::size_t i = 0; i < K_; ++i)
-            good = good && within(place(i).squares, 1.0, beyond_all * beyond_all) &&
-                   within(place(i).loss, 0.0, beyond_all) && place(i).tiles == waves().pool().tiles_of(i) &&
-                   place(i).inverse_width == inverse_width(i);
+            good = good && place(i).tiles == waves().pool().tiles_of(i) && place(i).inverse_width == inverse_width(i);
         return good;
     }
 
     // ---- the frame of the experts -----------------------------------------------------------------------------------
 
-    struct Place {
-        double squares;        // 1 + sum of g_i^2; of the linear one, for its bias
-        double loss;           // mean of its own loss over the recent rows
-        double inverse_width;  // in the units of z
-        std::uint64_t tiles;   // that it owns
-    };
+    using Place = ClassMixture::Place;
     static constexpr double beyond_all = 1e12;
 
-    const Known<parts::functions>& functions() const { return R_; }
+    const Known<parts::functions>& functions() const { return mixture_.functions(); }
     std::size_t features() const { return config_.features; }
     std::size_t widths() const { return experts_.template count<Waves>(); }
-    Place& place(std::size_t i) const { return reinterpret_cast<Place*>(course_ + 1)[i]; }
+    Place& place(std::size_t i) const { return mixture_.place(i); }
     Rng& rng() { return common_->rng; }
     const Columns<T>& columns() const { return columns_; }
     Lines<T>& lines() { return lines_; }
@@ -266,13 +260,16 @@ class PocketClassifier : public Learner<T> {
     unsigned char* ferns_at() const { return waves().pool().end(); }
     std::size_t pages_left() const { return block_.pages_left(*this); }
     // Of the ferns, that this row falls into.
-    std::uint8_t* leaves() const { return reinterpret_cast<std::uint8_t*>(scratch_ + numbers_in_scratch()); }
+    std::uint8_t* leaves() const {
+        return reinterpret_cast<std::uint8_t*>(mixture_.slopes_of(0) +
+                                               ClassMixture::numbers_in_scratch(functions(), K_));
+    }
     template <class E>
     T* kept(const Workspace<T>& work) const {
         return work.rows + experts_.template row<E>() * padded<T>(config_.features);
     }
     // Slope of the loss in function r of an expert, through the mixture.
-    double mixed_slope(std::size_t i, std::size_t r) { return mixture_.weight(i) * slope()[r]; }
+    double mixed_slope(std::size_t i, std::size_t r) { return mixture_.weight(i) * mixture_.slope()[r]; }
 
   private:
     using Learner<T>::K_;
@@ -289,16 +286,9 @@ class PocketClassifier : public Learner<T> {
         std::uint64_t turned;  // 1 if the two classes have changed places
         EventLog events;
     };
-    static_assert(part_of_state<Place, 32> && part_of_state<Course, 136>);
+    static_assert(part_of_state<Course, 136>);
 
-    // A row while it is learned: its class, as it is inside; its weight, how many times that counts; the mixture's
-    // loss.
-    struct Round {
-        std::size_t y;
-        double weight, times, loss;
-        bool mistake;
-        std::uint64_t rounds;
-    };
+    using Round = ClassMixture::Round;
 
     template <class E>
     E& get() {
@@ -314,7 +304,7 @@ class PocketClassifier : public Learner<T> {
     }
     bool has_block() const { return has<Ring>(); }
     bool is_wide() const { return config_.features >= Tuning::wide_from; }
-    bool one_function() const { return R_ == 1 && widths() > 0; }  // of each width: of two classes
+    bool one_function() const { return functions() == 1 && widths() > 0; }  // of each width: of two classes
 
     static std::size_t functions_of(const Config& c) { return c.classes == 2 ? std::size_t(1) : c.classes; }
     static std::uint32_t rows_of(const Config& c) { return static_cast<std::uint32_t>(Experts::rows(roster_of(c))); }
@@ -323,37 +313,27 @@ class PocketClassifier : public Learner<T> {
     }
 
     // The doubles of the state are one piece, as each begins with a pack of its own, and of a small model all of them
-    // hardly fill one: course, places; biases; the mixture's; those of the last labels; the ledger's sums, unless there
-    // is a lone expert; of two classes the share of wrong labels; those of the waves.
-    Course* take_numbers(Arena& arena) const {
-        constexpr std::size_t course = sizeof(Course) / sizeof(double);
-        return reinterpret_cast<Course*>(
-            arena.take<double>(course + place_of_waves() + (widths() > 0 ? Waves::doubles(widths(), R_) : 0)));
+    // hardly fill one. Where in it, behind the course, each part begins: places, biases, the mixture's weights, what is
+    // known of the last labels, the ledger's sums, unless there is a lone expert, the share of wrong labels, if each
+    // width has one function, and the numbers of the waves.
+    struct Layout {
+        std::size_t places, biases, newton, lag, sums, wrong, waves, end;
+    };
+    POCKETKERNEL_FOLD Layout layout() const {
+        const std::size_t R = functions_of(config_);
+        Layout at{};
+        at.places = sizeof(Course) / sizeof(double);
+        at.biases = at.places + K_ * (sizeof(Place) / sizeof(double));
+        at.newton = at.biases + R + has<SlowLinear>();
+        at.lag = at.newton + NewtonMixture::doubles(K_);
+        at.sums = at.lag + (has<Lag>() ? Lag::doubles(R) : 0);
+        at.wrong = at.sums + (K_ > 1 ? MixtureLedger::doubles(K_) : 0);
+        at.waves = at.wrong + (R == 1 && widths() > 0);
+        at.end = at.waves + Waves::doubles(widths(), R);
+        return at;
     }
-    double* numbers() const { return reinterpret_cast<double*>(course_ + 1); }
-    double* biases() const { return numbers() + K_ * (sizeof(Place) / sizeof(double)); }
-    std::size_t lines_count() const { return R_ + has<SlowLinear>(); }
-    double* mixture_numbers() const { return biases() + lines_count(); }
-    double* lag_numbers() const { return mixture_numbers() + NewtonMixture::doubles(K_); }
-    std::size_t place_of_sums() const {
-        return K_ * (sizeof(Place) / sizeof(double)) + lines_count() + NewtonMixture::doubles(K_) +
-               (has<Lag>() ? Lag::doubles(R_) : 0);
-    }
-    std::size_t place_of_wrong() const { return place_of_sums() + (K_ > 1 ? MixtureLedger::doubles(K_) : 0); }
-    std::size_t place_of_waves() const { return place_of_wrong() + one_function(); }
-    MixtureLedger ledger() const { return MixtureLedger(K_, K_ > 1 ? numbers() + place_of_sums() : nullptr); }
-    WrongLabels& wrong_labels() const { return *reinterpret_cast<WrongLabels*>(numbers() + place_of_wrong()); }
-    double* wave_numbers() const { return numbers() + place_of_waves(); }
-
-    // Scratch: slopes of all experts; scores of the mixture, its slopes, and two more such rows; one number for each
-    // expert and, behind it, room for the mixture's, or for the squares of slopes; then leaves.
-    double* slopes_of(std::size_t i) { return scratch_ + i * R_; }
-    double* f() { return scratch_ + K_ * R_; }
-    double* slope() { return f() + R_; }
-    double* blend() { return slope() + R_; }
-    double* spare() { return blend() + R_; }
-    double* u() { return spare() + R_; }
-    std::size_t numbers_in_scratch() const { return (K_ + 4) * R_ + K_ + NewtonMixture::doubles(K_); }
+    double* number(std::size_t at) const { return course_ ? reinterpret_cast<double*>(course_) + at : nullptr; }
+    WrongLabels& wrong_labels() const { return *reinterpret_cast<WrongLabels*>(waves().numbers() - 1); }
 
     // ---- scores -----------------------------------------------------------------------------------------------------
 
@@ -365,7 +345,7 @@ class PocketClassifier : public Learner<T> {
             evaluate_those<true>(seen, notes);
         }
         double* values = seen.work.values;
-        for (std::size_t n = 0; n < K_ * R_; ++n)
+        for (std::size_t n = 0; n < K_ * functions(); ++n)
             values[n] = larger(-Tuning::score_limit, smaller(Tuning::score_limit, values[n]));
     }
     template <bool ReadWeighed>
@@ -373,115 +353,72 @@ class PocketClassifier : public Learner<T> {
         experts_.for_each([&](const auto& expert, auto at) POCKETKERNEL_FOLD {
             using E = std::decay_t<decltype(expert)>;
             if constexpr ((E::reads == Reads::weighed) == ReadWeighed)
-                expert.evaluate(*this, seen, static_cast<typename E::Note&>(notes), seen.work.values + at.first * R_);
+                expert.evaluate(*this, seen, static_cast<typename E::Note&>(notes),
+                                seen.work.values + at.first * functions());
         });
     }
-    const double* scores_of(std::size_t i) const { return work_.values + i * R_; }
 
-    void mix(const Workspace<T>& work, double* F) const {
-        for (std::size_t r = 0; r < R_; ++r) F[r] = 0.0;
-        for (std::size_t i = 0; i < K_; ++i)
-            for (std::size_t r = 0; r < R_; ++r) F[r] += mixture_.weight(i) * work.values[i * R_ + r];
+    // The mixture's score; of a row that does not continue the stream without the last expert, if that is on labels.
+    void mix(const Workspace<T>& work, double* F, bool with_labels = true) const {
+        mixture_.mix(work.values, K_ - (has<Lag>() && !with_labels ? 1 : 0), F);
     }
 
     // From the R scores within to one for each class.
     void answer(double* F) const {
-        if (R_ > 1) return;
+        if (functions() > 1) return;
         const double half = course_->turned ? -0.5 * F[0] : 0.5 * F[0];
         F[0] = -half;
         F[1] = half;
     }
 
-    void tell_linear(double* F) const {
-        if (!F) return;
-        for (std::size_t r = 0; r < R_; ++r) F[r] = work_.values[r];
-        answer(F);
+    void tell_parts(double* linear, double* apart) const {
+        if (apart) {
+            mix(work_, apart, false);
+            answer(apart);
+        }
+        if (!linear) return;
+        for (std::size_t r = 0; r < functions(); ++r) linear[r] = work_.values[r];
+        answer(linear);
     }
 
     // ---- lessons ----------------------------------------------------------------------------------------------------
 
-    // The loss of R scores, and its slopes, unless one of them is not wanted; then there is something in its place.
-    double lesson(const double* scores, std::size_t y, double* slopes, bool wanted = true, bool loss = true) const {
-        if (R_ == 1) {
-            const LossPoint point = Logistic::at(scores[0], y == 1 ? 1.0 : -1.0, loss);
-            slopes[0] = point.derivative;
-            return point.value;
-        }
-        const double most_score = greatest(scores, R_);
-        exponentials(scores, most_score, slopes, R_);
-        double total = 0.0;
-        for (std::size_t r = 0; r < R_; ++r) total += slopes[r];
-        for (std::size_t r = 0; wanted && r < R_; ++r) slopes[r] /= total;
-        slopes[y] -= 1.0;
-        return loss ? logarithm(total) + (most_score - scores[y]) : 0.0;
-    }
-
-    // What the mixture makes of the row, by the answers F and the scores f: its loss, and its slopes.
+    // What the mixture makes of the row, by its answers F: its loss, and its slopes.
     POCKETKERNEL_FOLD Round judge(const double* F, std::size_t y, double weight, std::uint64_t rounds) {
         Round row{course_->turned ? 1 - y : y, weight, 0.0, 0.0, largest(F, config_.classes) != y, rounds};
-        row.loss = lesson(f(), row.y, slope());
+        row.loss = mixture_.judge(work_.values, row.y, weight, !repeats_);
         this->record(row.mistake, weight * row.loss);
-        if (!repeats_)
-            ledger().observe(weight, row.y, slope(), R_,
-                             [&](std::size_t n) { return n == 0 ? f() : scores_of(n - 1); });
         row.times = course_->weights.times(weight, rounds);
         return row;
     }
 
-    void gather_evidence(const Seen<T>& seen, const typename Experts::Notes& notes, const Round& row) {
+    POCKETKERNEL_FOLD void gather_evidence(const Seen<T>& seen, const typename Experts::Notes& notes,
+                                           const Round& row) {
         const typename Ring::Found& found = notes;
         block_.gather(*this, found, Ring::rounded(*this, seen.work), row.y, row.mistake, row.loss,
                       recent_rows(row.rounds), seen.to_weigh, [&](std::size_t from, std::size_t to) {
-                          for (std::size_t r = 0; r < R_; ++r) {
-                              blend()[r] = f()[r];
-                              for (std::size_t i = from; i < to; ++i)
-                                  blend()[r] -= mixture_.weight(i) * scores_of(i)[r];
-                          }
-                          return lesson(blend(), row.y, spare(), false);
+                          return mixture_.loss_without(work_.values, from, to, row.y);
                       });
     }
 
     // First all slopes, then all steps.
     POCKETKERNEL_APART void teach_experts(const Seen<T>& seen, const typename Experts::Notes& notes, const Round& row) {
-        for (std::size_t i = 0; i < K_; ++i) take_slopes(i, row);
+        const bool believed = course_->watch.is_suspicious();
+        for (std::size_t i = 0; i < K_; ++i)
+            mixture_.take_slopes(i, work_.values + i * functions(), manner_of(i), row, !repeats_,
+                                 [&](double p) { return believed ? 1.0 : wrong_labels().chance_of_right(p); });
         experts_.for_each([&](auto& expert, auto at) POCKETKERNEL_FOLD {
             using E = std::decay_t<decltype(expert)>;
-            expert.step(*this, seen, static_cast<const typename E::Note&>(notes),
-                        {slopes_of(at.first), row.times, squares() + at.first, wholes() + at.first});
+            expert.step(
+                *this, seen, static_cast<const typename E::Note&>(notes),
+                {mixture_.slopes_of(at.first), row.times, mixture_.squares() + at.first, mixture_.wholes() + at.first});
         });
     }
-    double* wholes() { return u(); }
-    double* squares() { return u() + K_; }
-
-    // The slopes of place i, part of the way from its own score to the mixture's. What stays in the squares is as if
-    // the row had come as many times as it counts; a step allows for its whole slope.
-    POCKETKERNEL_FOLD void take_slopes(std::size_t i, const Round& row) {
-        const Manner manner = manner_of(i);
-        const double* s = scores_of(i);
-        double* g = slopes_of(i);
-        const double own = lesson(s, row.y, g, false), times = row.times;
-        if (!repeats_) {
-            ledger().charge(i, row.weight * own);
-            approach(place(i).loss, own, recent_rows(row.rounds));
-        }
-        for (std::size_t r = 0; r < R_; ++r) blend()[r] = s[r] + manner.share_of_mixture * (f()[r] - s[r]);
-        lesson(blend(), row.y, g, true, false);
-        if (R_ == 1 && manner.doubts_labels && !course_->watch.is_suspicious())
-            g[0] *= wrong_labels().chance_of_right(1.0 - absolute(g[0]));
-        double square = 0.0;
-        for (std::size_t r = 0; r < R_; ++r) square += g[r] * g[r];
-        squares()[i] = square;
-        wholes()[i] = place(i).squares + times * times * square;
-        place(i).squares += times * square;
-        for (std::size_t r = 0; r < R_ && !manner.counts; ++r) g[r] *= times;
-    }
-
     POCKETKERNEL_FOLD Manner manner_of(std::size_t i) const {
         Manner manner;
         experts_.for_each([&](const auto& expert, auto at) POCKETKERNEL_FOLD {
             if (i - at.first < at.count) manner = expert.manner(*this);
         });
-        if (R_ > 1) manner.share_of_mixture = Tuning::MixtureShare::several_classes;
         return manner;
     }
 
@@ -489,34 +426,26 @@ class PocketClassifier : public Learner<T> {
     // that a stream may have.
     static bool weighs_columns(std::uint64_t rounds) { return rounds * 0x9e3779b97f4a7c15ULL < std::uint64_t(1) << 62; }
 
-    void teach_mixture(double times) {
-        for (std::size_t i = 0; i < K_; ++i) {
-            u()[i] = 0.0;
-            for (std::size_t r = 0; r < R_; ++r) u()[i] += slope()[r] * scores_of(i)[r];
-        }
-        mixture_.update(u(), times, u() + K_);
-    }
-
     // ---- change -----------------------------------------------------------------------------------------------------
 
-    void watch(const Round& row) {
-        if (one_function()) wrong_labels().count(f()[0], slope()[0], recent_rows(row.rounds));
-        if (R_ == 1 && course_->watch.exchanged(row.times * (row.y == 1 ? f()[0] : -f()[0]))) {
+    POCKETKERNEL_FOLD void watch(const Round& row) {
+        const double score = mixture_.f()[0];
+        if (one_function()) wrong_labels().count(score, mixture_.slope()[0], recent_rows(row.rounds));
+        if (functions() == 1 && course_->watch.exchanged(row.times * (row.y == 1 ? score : -score))) {
             course_->turned = 1 - course_->turned;
             believe_labels();
             note(EventLog::classes_exchanged);
             return;
         }
-        for (std::size_t r = 0; r < R_; ++r) blend()[r] = Tuning::Watch::confidence * f()[r];
-        if (!course_->watch.lost_confidence(row.times * (row.loss - lesson(blend(), row.y, slope(), false)))) return;
+        if (!course_->watch.lost_confidence(row.times * mixture_.relief(row))) return;
         believe_labels();
         note(EventLog::confidence_lost);
         hurry();
     }
 
     // The row is counted among those that were new: in a later pass it has no number.
-    void note(EventLog::Kind kind) {
-        if (!repeats_) course_->events.add(common_->tally.rounds, kind);
+    void note(EventLog::Kind kind, std::size_t column = 0, std::uint64_t change = 0) {
+        if (!repeats_) course_->events.add(common_->tally.rounds, kind, column, change);
     }
 
     // It was the stream that has changed.
@@ -528,8 +457,7 @@ class PocketClassifier : public Learner<T> {
     // Forgets how much was learned, but not what: steps are long again.
     void hurry() {
         constexpr double keep = Tuning::kept_after_change;
-        mixture_.forget(keep);
-        for (std::size_t i = 0; i < K_; ++i) place(i).squares = larger(keep * place(i).squares, 1.0);
+        mixture_.hurry(keep);
         experts_.for_each([&](auto& expert, auto) { expert.hurry(*this, keep); });
     }
 
@@ -549,18 +477,16 @@ class PocketClassifier : public Learner<T> {
             waves().pool().review(
                 Waves::owners(*this), T(Tuning::Waves::tolerance) + T(1) / std::sqrt(static_cast<T>(rounds)),
                 T(Tuning::Waves::least_loss), [&](std::size_t i) { return place(i).loss; },
-                [&](std::size_t i) -> std::uint64_t& { return place(i).tiles; }, u());
+                [&](std::size_t i) -> std::uint64_t& { return place(i).tiles; }, mixture_.room());
         waves().measure_steps(*this);
     }
 
-    Known<parts::functions> R_;  // functions of each expert
     Experts experts_;
     Course* course_;  // and, behind it, all numbers of the state
-    NewtonMixture mixture_;
+    ClassMixture mixture_;
     Columns<T> columns_;
     Lines<T> lines_;
     SharedBlock<T> block_;
-    double* scratch_ = nullptr;
 };
 
 static_assert(sizeof(void*) != 8 || (sizeof(PocketClassifier<float>) <= PocketClassifier<float>::object_bytes &&

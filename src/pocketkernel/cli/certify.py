@@ -1,11 +1,13 @@
 """`pocketkernel certify`: what a saved model proves about itself."""
 
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from pocketkernel.cli.show import print_json, say
+from pocketkernel.evaluate import Record, RecordError
 from pocketkernel.evaluate.pipeline import load_with_pipeline
 from pocketkernel.report import certificate_charts, certificate_tables, write_page
 
@@ -22,7 +24,8 @@ def certify(
 
     Intervals for the rate of mistakes hold at all times at once, for all rows and for the latest. The regret is the sum
     of the model's losses minus that of the best competitor in hindsight. Only the model's counters are read. The output
-    shows the terms of the bound, which conditions fail, and what is not known.
+    shows the terms of the bound, which conditions fail, and what is not known. About a regressor, only the coverage of
+    its intervals is proved.
 
     Parameters
     ----------
@@ -37,7 +40,10 @@ def certify(
     """
     learner, _, file = load_with_pipeline(model)
     if not hasattr(learner, "certificate"):
-        raise ValueError(f"{file} is a {type(learner).__name__}: nothing is proved about the regret of such a model.")
+        if report is not None:
+            raise ValueError(f"{file} is a {type(learner).__name__}: there is nothing to draw, leave out --report.")
+        _of_regressor(learner, model, file, json)
+        return
     certificate = learner.certificate(delta)
     if report is not None:
         write_page(
@@ -52,3 +58,27 @@ def certify(
         print_json({"file": str(file)} | certificate.to_dict())
     else:
         say(certificate)
+
+
+_COVERAGE = (
+    "over any rows, whatever the stream does, the share of labels outside the intervals differs from the one asked for "
+    "by at most (change of the interval's bound) / (step x rows), if every interval is made when the rows before it "
+    "have been learned"
+)
+
+
+def _of_regressor(learner: Any, model: Path, file: Path, as_json: bool) -> None:
+    """What is proved about a regressor, and what its run has measured."""
+    rounds, measured = learner.diagnostics_["rounds"], None
+    if model.is_dir():
+        with suppress(RecordError):
+            measured = Record.read(model).results.get("interval")
+    if as_json:
+        name = type(learner).__name__
+        print_json({"file": str(file), "learner": name, "rounds": rounds, "proved": _COVERAGE, "interval": measured})
+        return
+    say(f"{file}: a {type(learner).__name__} after {rounds:,} rows.")
+    say(f"Proved: {_COVERAGE}. Nothing is proved about its errors, nor about its regret.")
+    if measured and measured["coverage"] is not None:
+        asked, inside = measured["asked"], measured["coverage"]
+        say(f"Measured in its run: {inside:.2%} of the labels were inside its {asked:.0%} intervals.")

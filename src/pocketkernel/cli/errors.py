@@ -99,6 +99,7 @@ def describe(error: BaseException) -> str:
     text = _OPTION_BEFORE.sub(r"\1\2", text)
     for asked, option in (
         ("missing='mean'", "--missing mean"),
+        ("use memory=", "use --memory "),
         ("permute=SEED", "--permute SEED"),
         ("on_error='skip'", "--on-error skip"),
         ("with force", "with --force"),

@@ -12,11 +12,11 @@ from rich.live import Live
 from rich.table import Table as Grid
 
 from pocketkernel._text import plain
-from pocketkernel.cli.errors import describe
+from pocketkernel.cli.errors import faults
 from pocketkernel.cli.options import RESULTS, File, Learning, Reading, at_least, source_of
 from pocketkernel.cli.predict import Answers, answers, harmless, tell_skipped, titles_of, write_csv
 from pocketkernel.cli.schema import show_schema
-from pocketkernel.cli.show import data_out, err, print_json
+from pocketkernel.cli.show import data_out, err, print_json, prose
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.evaluate.job import takes_missing
 from pocketkernel.evaluate.task import CLASSIFICATION
@@ -41,7 +41,7 @@ def run(
     max_keys: Annotated[int | None, Parameter(group=FLEET, validator=at_least(1))] = None,
     learner: Annotated[str, Parameter(group="Learner")] = "pocket",
     task: Annotated[Literal["classification", "regression"] | None, Parameter(group="Learner")] = None,
-    learning: Learning = Learning(memory="4KiB"),  # noqa: B008  (frozen)
+    learning: Learning = Learning(),  # noqa: B008  (frozen)
     rows: Annotated[int | None, Parameter(group=FLEET, validator=at_least(1))] = None,
     block: Annotated[int, Parameter(group=FLEET, validator=at_least(1))] = 4096,
     sync_every: Annotated[int, Parameter(group=FLEET, validator=at_least(1))] = 10_000,
@@ -53,6 +53,7 @@ def run(
     """Learn keyed events row by row, each in the model of its key; every row is scored before its label is used.
 
     The fleet is kept in a folder. It can be interrupted or killed at any time: the same command resumes it exactly.
+    Without --memory, a model has the least that leaves room for kernels, from 4KiB on.
 
     Parameters
     ----------
@@ -100,6 +101,8 @@ def run(
     try:
         if feed.stream.inferred is not None and not json and resumed == 0:
             show_schema(console, feed.stream, feed.task)
+        if not json and resumed == 0:
+            prose(console, _what_it_buys(feed))
         with Live(console=console, transient=True, refresh_per_second=4) as live:
             for counts in feed.steps():
                 speed = (counts.rows - resumed) / max(perf_counter() - began, 1e-9)
@@ -112,6 +115,7 @@ def run(
     skipped = feed.stream.skipped
     results |= {
         "skipped": skipped.count,
+        "memory": feed.plan.memory,
         "folder": str(out),
         "resumed_at": resumed,
         "seconds": perf_counter() - began,
@@ -122,7 +126,21 @@ def run(
         _show(results)
     if skipped.count:
         console.print(f"Rows that could not be used and were skipped: {skipped.count:,}", markup=False)
-        console.print(f"The first: {describe(skipped.reports[0])}", markup=False)
+        for fault in faults(skipped.reports[:1]):
+            prose(console, fault)
+
+
+def _what_it_buys(feed: Feed) -> str:
+    """The memory of each model, and what is in it."""
+    plan = feed.plan
+    memory = f"{plan.nbytes if plan.memory is None else plan.memory:,} bytes for each key"
+    if plan.shortage:
+        return f"Memory: {memory}. {plan.shortage}"
+    columns = f"{plan.n_features:,} column{'s' if plan.n_features > 1 else ''}"
+    chosen = f" (the least with room for kernels in {columns}; --memory changes it)" if feed.planned else ""
+    bought = [f"{name} ({number:,} {unit})" for name, number, unit in plan.experts]
+    what = "rows" if plan.budget_name == "budget" else "frequencies"
+    return f"Memory: {memory}{chosen}. It buys {', '.join(bought) or f'{plan.budget:,} {what}'}."
 
 
 @fleet.command
@@ -131,6 +149,7 @@ def predict(
     *files: File,
     on_error: Literal["raise", "skip"] | None = None,
     block: Annotated[int, Parameter(validator=at_least(1))] = 4096,
+    continues: Annotated[bool, Parameter(negative=())] = False,
     escape_formulas: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Predict keyed rows with the model of each key; write one line of CSV per row with key, label and score.
@@ -147,6 +166,8 @@ def predict(
         Lines that cannot be read: stop with an error, which is the default, or skip and count them.
     block
         Number of rows that are scored at once.
+    continues
+        Each row is the next one of its key: the last labels of the key help to predict it, where they help at all.
     escape_formulas
         Put ' before keys and labels that a spreadsheet would treat as a formula; see `pocketkernel predict`.
     """
@@ -154,16 +175,16 @@ def predict(
     with Fleet.load(folder) as loaded:
         model = loaded.blank()
         stream = pipeline.open(source_of(files), block=block, on_error=on_error)
-        blocks = _answers(loaded, stream, getattr(model, "classes_", None))
-        write_csv(data_out(), ["key"], titles_of(model), blocks, harmless if escape_formulas else str)
+        blocks = _answers(loaded, stream, getattr(model, "classes_", None), continues)
+        write_csv(data_out(), ["key", *titles_of(model)], blocks, harmless if escape_formulas else str)
     tell_skipped(stream)
 
 
-def _answers(loaded: Fleet, stream: Stream, classes: Any) -> Iterator[Answers]:
+def _answers(loaded: Fleet, stream: Stream, classes: Any, continues: bool) -> Iterator[Answers]:
     for part in stream.blocks():
         if part.ids is None:
             raise ValueError(f"{part.file} has no column with keys.")
-        yield part.ids, *answers(loaded, part.ids, part.X, classes=classes)
+        yield part.ids, *answers(loaded, part.ids, part.X, classes=classes, continues=continues)
 
 
 @fleet.command

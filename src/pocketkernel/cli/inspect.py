@@ -8,10 +8,11 @@ from rich.console import Console
 
 from pocketkernel import model_file
 from pocketkernel.cli.measures import number
-from pocketkernel.cli.show import escape, out, print_json
+from pocketkernel.cli.show import escape, out, print_json, prose
 from pocketkernel.cli.watch import bar, figures_of, three_columns
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.evaluate.recorder import kernel_names
+from pocketkernel.evaluate.remarks import linear_only_remark
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.learners import budget_name
 from pocketkernel.report import Chart, Series, write_picture
@@ -69,6 +70,8 @@ def facts(model: Any, pipeline: Pipeline | None, file: Path) -> dict[str, Any]:
         "file_format": model_file.FORMAT_VERSION,
         "version": model_file.LIBRARY_VERSION,
         **figures_of(model),
+        "kernels_from": getattr(model, "kernels_from_", None),
+        "remarks": linear_only_remark(model),
         "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
         "budget_counts": "rows" if budget_name(model) == "budget" else "frequencies",
         "kernels": kernels,
@@ -109,6 +112,8 @@ def _show(console: Console, found: dict[str, Any]) -> None:
     for kernel in found["kernels"]:
         grid.add_row(f"  {kernel['kernel']}", bar(kernel["weight"]), f"{kernel['weight']:.3f}")
     console.print(grid)
+    for remark in found["remarks"]:
+        prose(console, remark)
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from pocketkernel.cli.show import escape
+from pocketkernel.evaluate.events import told
 from pocketkernel.evaluate.metrics.names import BASELINES
 from pocketkernel.evaluate.task import CLASSIFICATION
 
@@ -22,6 +23,34 @@ MOST_EVENTS = 5
 def measures(results: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Name, explanation and value of each measure, for a panel."""
     return _of_classes(results) if results["task"] == CLASSIFICATION else _of_numbers(results)
+
+
+def sentence(results: dict[str, Any]) -> str:
+    """How a run has gone, beside a linear model and a guess, if they were measured.
+
+    Examples
+    --------
+    >>> rates = {"linear": {"mistake_rate": 0.173}, "majority": {"mistake_rate": 0.208}}
+    >>> sentence({"task": "classification", "rows": 20_000, "mistake_rate": 0.16, "baselines": rates})
+    'Of 20,000 rows 16.0 % were predicted wrongly, a linear model 17.3 %, guessing 20.8 %.'
+    """
+    is_rate = results["task"] == CLASSIFICATION
+    measure, guess = ("mistake_rate", "majority") if is_rate else ("rmse", "mean")
+    found = {"a linear model": "linear", "guessing" if is_rate else "the mean so far": guess}
+    baselines = {name: results["baselines"].get(key, {}).get(measure) for name, key in found.items()}
+    others = {name: value for name, value in baselines.items() if value is not None}
+    if results[measure] is None:
+        return ""
+    if is_rate:
+        parts = [f"{_share(results[measure])} were predicted wrongly"]
+        parts += [f"{name} {_share(value)}" for name, value in others.items()]
+        return f"Of {results['rows']:,} rows {', '.join(parts)}."
+    parts = [f"off by {number(results[measure])} (RMSE)", *(f"{name} by {number(one)}" for name, one in others.items())]
+    return f"The answers to {results['rows']:,} rows were {', '.join(parts)}."
+
+
+def _share(rate: float) -> str:
+    return f"{100 * rate:.1f} %" if rate >= 0.01 or not rate else f"{100 * rate:.2g} %"
 
 
 def details(results: dict[str, Any]) -> Iterator[RenderableType]:
@@ -83,7 +112,7 @@ def _classes(classes: list[dict[str, Any]]) -> Table:
 
 def _events(events: list[dict[str, Any]]) -> str:
     """The latest changes of the stream."""
-    shown = [f"{event['kind']} at row {event['row']:,}" for event in events[-MOST_EVENTS:]]
+    shown = [f"{escape(told(event))} at row {event['row']:,}" for event in events[-MOST_EVENTS:]]
     more = len(events) - len(shown)
     return "  [cyan]changes[/]  " + "; ".join(shown) + (f"; and {more} before" if more else "")
 

@@ -23,7 +23,7 @@ RESULTS = Group("Results", sort_key=4)
 INPUT = "\0standard input"
 """Replaces - until a verb receives it."""
 
-Format = Literal["libsvm", "csv", "tsv", "parquet", "arrow", "jsonl"]
+Format = Literal["libsvm", "csv", "tsv", "parquet", "arrow", "jsonl", "arff", "vw"]
 Scale = Literal["none", "standard", "minmax", "maxabs"]
 
 
@@ -78,11 +78,12 @@ class Reading:
         Column names of a table without a header, or the keys to read from JSON lines (by default those of most of the
         first lines).
     max_categories
-        Maximum number of categories per column that are one-hot encoded, by default 32; at most 65,536. With --strict,
-        each column has this number.
+        Maximum number of categories per column that are one-hot encoded; at most 65,536. By default as many as are not
+        rare among the first rows, while enough memory is left for kernels. With --strict, each column has this number,
+        by default 32.
     hash_width
-        Number of columns that further categories share by hashing, at most 65,536; with 0 they share the columns of the
-        first categories. By default 16 if there are more categories than --max-categories.
+        Number of columns that further categories share by hashing, at most 65,536; with 0 they have none (with
+        --strict, they share those of the first ones). By default up to 16, unless more than 64 would share them.
     missing
         Missing values: stop with an error, use the mean so far, or keep them for learners that can handle them. By
         default pocket keeps them and other learners get the mean; either way a column where they are not rare gets an
@@ -92,7 +93,7 @@ class Reading:
     features
         Number of columns of LIBSVM text. By default a pipe has the columns of its first block.
     delimiter
-        Field delimiter of a table.
+        Field delimiter of a table; " " is any run of blanks, "  " are two blanks or more.
     header
         Whether the first line of a table has the column names.
     strict

@@ -43,3 +43,5 @@ def plan(
         print_json(asdict(planned) | {"headroom": planned.headroom})
     else:
         say(planned)
+        if planned.shortage:
+            say(planned.shortage)

@@ -1,6 +1,7 @@
 """`pocketkernel run`: learn a file or a pipe; write a record, a model and a report."""
 
 import shlex
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -8,8 +9,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
+from pocketkernel._text import plain
 from pocketkernel.cli.errors import faults
-from pocketkernel.cli.measures import details
+from pocketkernel.cli.measures import details, sentence
 from pocketkernel.cli.options import (
     RESULTS,
     File,
@@ -23,7 +25,7 @@ from pocketkernel.cli.options import (
     defaults,
     source_of,
 )
-from pocketkernel.cli.schema import show_schema
+from pocketkernel.cli.schema import show_schema, tell_absent
 from pocketkernel.cli.show import err, print_json, prose
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.cli.watch import Watch, figures_of, panel
@@ -35,6 +37,7 @@ from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.recorder import kernel_names
 from pocketkernel.evaluate.run import plain_label
 from pocketkernel.evaluate.task import CLASSIFICATION
+from pocketkernel.memory import ONLY_LINEAR
 from pocketkernel.report import Step, write_report
 from pocketkernel.stream.files import ENDINGS, STDIN, SUFFIXES
 from pocketkernel.stream.table import INFERRED
@@ -66,7 +69,7 @@ def run(
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstandard, or zip with one member).
+        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstd), or alone in a zip or tar.
     learner
         pocket; or one of the paper's: momds, momdh, sharedmomdh, lkmbooks, raker, multiclassmomds for more than two
         classes.
@@ -107,13 +110,23 @@ def carry_out(job: Job, folder: Path, command: str, outputs: Outputs, *, force: 
     """Do a run, show it, and write its results; after Ctrl-C, say how to resume."""
     console = err()
     began = perf_counter()
-    with Watch(console, job.name) as watch, Interrupt(lambda: prose(console, _STOPPING)) as interrupt:
+    with (
+        Watch(console, job.name) as watch,
+        Interrupt(lambda: prose(console, _STOPPING)) as interrupt,
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("ignore", message=ONLY_LINEAR, category=UserWarning)  # it is said below
         started: list[Run] = []
+        told = 0
 
         def begun(run: Run) -> None:
+            nonlocal told
             started.append(run)
+            told = tell_absent(run.stream)
             if run.progress is None and run.stream.inferred is not None and not outputs.json:
                 show_schema(console, run.stream, run.task)
+            if run.progress is None and not outputs.json and (planned := run.planned()) and planned.shortage:
+                prose(console, planned.shortage)
             watch.begun(run)
             interrupt.arm()  # not before: rows of a pipe may be awaited until here
 
@@ -134,6 +147,7 @@ def carry_out(job: Job, folder: Path, command: str, outputs: Outputs, *, force: 
             if not started and not job.repeatable():
                 prose(console, _NOTHING_YET)
             raise
+        tell_absent(done.stream, told)
         speed = watch.speed(done)
     names = [MODEL, PROGRESS, "record.json", *sorted(path.name for path in folder.glob("curve.*"))]
     names += [REPORT] if outputs.report else []
@@ -142,6 +156,8 @@ def carry_out(job: Job, folder: Path, command: str, outputs: Outputs, *, force: 
         print_json(results(done) | seconds | {"rows_per_second": speed, "folder": str(folder), "files": names})
     else:
         _show(done, job.name, speed, f"{folder}: {', '.join(names)}")
+        if done.results.get("rows"):
+            _end(done, folder)
     if done.interrupted:
         prose(console, _how_to_resume(job, folder, done))
         raise interrupt.error()
@@ -175,7 +191,9 @@ def default_folder(files: tuple[str, ...]) -> str:
     if files[0] == STDIN:
         return "stdin.run"
     name = Path(files[0]).name
-    for ending in (*ENDINGS, *(suffix for some in SUFFIXES.values() for suffix in some)):
+    while ending := next(filter(name.endswith, ENDINGS), ""):
+        name = name.removesuffix(ending)
+    for ending in (suffix for some in SUFFIXES.values() for suffix in some):
         name = name.removesuffix(ending)
     return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in name) + ".run"
 
@@ -220,6 +238,15 @@ def _show(done: Run, name: str, speed: float, files: str) -> None:
         for fault in faults(skipped.reports):
             prose(console, f"  {fault}")
     prose(console, files)
+
+
+def _end(done: Run, folder: Path) -> None:
+    """The last lines: how the run has gone in one sentence, and what to do next, which is to be copied."""
+    console = out_console()
+    prose(console, sentence(done.results), style="bold")
+    steps = [] if done.interrupted else _next_steps(folder, Record.read(folder))
+    for before, step in zip(("Next: ", "      "), steps, strict=False):
+        console.print(before + plain(step.command, kept=""), markup=False, soft_wrap=True)
 
 
 def results(done: Run) -> dict[str, Any]:

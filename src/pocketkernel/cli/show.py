@@ -57,9 +57,9 @@ def err() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def prose(console: Console, text: str) -> None:
+def prose(console: Console, text: str, style: str | None = None) -> None:
     """Print a sentence: on a terminal it is broken between words, in a file or a pipe it is one line."""
-    console.print(plain(text), markup=False, soft_wrap=not console.is_terminal)
+    console.print(plain(text), markup=False, soft_wrap=not console.is_terminal, style=style)
 
 
 def data_out() -> TextIO:

@@ -7,18 +7,18 @@ scaler. The encoding is not saved: when a run is resumed, the stream reads and e
 import os
 from copy import copy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from pocketkernel import learners, model_file
 from pocketkernel._fields import Fields, is_count, is_dict, is_number, is_text, list_of, optional
 from pocketkernel.evaluate.arrivals import Arrivals, room_of
+from pocketkernel.evaluate.events import MOST_EVENTS, is_event
 from pocketkernel.evaluate.pipeline import PIPELINE, Pipeline, scaler_arrays, scaler_of
 from pocketkernel.evaluate.progressive import Progress
 from pocketkernel.evaluate.recorder import Recorder, kernel_names
 from pocketkernel.evaluate.reservoir import Reservoir
-from pocketkernel.evaluate.run import MOST_EVENTS, Run, RunError
+from pocketkernel.evaluate.run import Run, RunError
 from pocketkernel.evaluate.task import CLASSIFICATION, TASKS
 from pocketkernel.model_file import Contents, ModelFileError, below
 from pocketkernel.stored import decode, read
@@ -41,7 +41,7 @@ def to_bytes(run: Run, fingerprint: str, *, pipeline: bool = False) -> bytes:
     section = {
         "fingerprint": fingerprint,
         "task": run.task,
-        "events": [[row, kind] for row, kind in run.events],
+        "events": list(map(list, run.events)),
         "rows": run.progress.rows,
         "mistakes": run.progress.mistakes,
         "seconds": run.progress.seconds,
@@ -106,14 +106,9 @@ def resume(run: Run, contents: Contents, given: Fields, path: str | os.PathLike[
     return run.progress.rows
 
 
-def _is_event(value: Any) -> bool:
-    """A row, and what happened there."""
-    return isinstance(value, list) and len(value) == 2 and is_count(value[0]) and is_text(value[1])
-
-
 def _restore(run: Run, contents: Contents, given: Fields) -> None:
     run.decide(given.take("task", lambda value: value in TASKS and run.task in (None, value)))
-    events = given.take("events", lambda value: list_of(_is_event)(value) and len(value) <= MOST_EVENTS)
+    events = given.take("events", lambda value: list_of(is_event)(value) and len(value) <= MOST_EVENTS)
     rows = given.take("rows", lambda value: is_count(value) and value > 0)
     mistakes = given.take("mistakes", lambda value: is_count(value) and value <= rows)
     seconds = given.take("seconds", lambda value: is_number(value) and value >= 0)
@@ -134,7 +129,7 @@ def _restore(run: Run, contents: Contents, given: Fields) -> None:
     if curve.kernels != kernel_names(model) or [*curve.rows[-1:], *curve.mistakes[-1:]] != [rows, mistakes]:
         raise ModelFileError("its curve is of other rows or kernels")
     run.scaler = scaler_of(kind, contents.arrays, run.stream.n_features)
-    run.model, run.recorder, run.events = model, recorder, [(row, kind) for row, kind in events]
+    run.model, run.recorder, run.events = model, recorder, [learners.Event(*event) for event in events]
     if run.task == CLASSIFICATION:
         run.classes = Arrivals(learners.labels_by_place(model), room_of(model))
     run.metrics = run.new_metrics()

@@ -14,7 +14,7 @@ from pocketkernel.stream.block import Piece, stack
 from pocketkernel.stream.encode import Encoding
 from pocketkernel.stream.files import Source, find
 from pocketkernel.stream.labels import admitted, as_labels
-from pocketkernel.stream.sniff import delimiter_of
+from pocketkernel.stream.sniff import dialect_of
 from pocketkernel.stream.values import NO_VALUE, POINT, to_numbers
 
 BATCH = 512
@@ -90,7 +90,8 @@ def _labels(source: Source, stream: Stream, files: ExitStack) -> Iterator[tuple[
         files.callback(text.detach)
         start = opened.peek(1 << 16)[: 1 << 16]
         wanted = [str(encoding.id), str(encoding.label)]
-        reader = csv.reader(text, delimiter=delimiter_of(start, ",", wanted))
+        delimiter, quote = dialect_of(start, ",", wanted)
+        reader = csv.reader(text, delimiter=delimiter[0], quotechar=quote, skipinitialspace=True)
         try:
             with opened.whole():
                 head = [name.strip() for name in next(reader, [])]

@@ -19,7 +19,7 @@ from pocketkernel.evaluate.lock import locked
 from pocketkernel.evaluate.order import remedy, shuffled, warnings_of
 from pocketkernel.evaluate.pipeline import MODEL
 from pocketkernel.evaluate.record import RECORD, RecordError, read_settings
-from pocketkernel.evaluate.remarks import remarks_of
+from pocketkernel.evaluate.remarks import linear_only_remark, remarks_of
 from pocketkernel.evaluate.run import Run, RunError
 
 
@@ -77,7 +77,12 @@ def run_job(
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with locked(folder):
-            _check_folder(folder, job, fingerprint, force)
+            try:
+                _check_folder(folder, job, fingerprint, force)
+            except RunError:
+                if job.repeatable():
+                    job.start()  # what is wrong with the command itself is said first
+                raise
             run = _begun(job, folder / CHECKPOINT, fingerprint, force)
             if begun:
                 begun(run)
@@ -120,7 +125,8 @@ def _finish(
             _look_at_the_order(job, run)
         if run.results:
             weighted = getattr(run.model, "class_weight", None) is not None
-            run.results["remarks"] = remarks_of(run.results, weighted)
+            leaks = [] if run.stream.inferred is None else run.stream.inferred.leaks
+            run.results["remarks"] = [*leaks, *linear_only_remark(run.model), *remarks_of(run.results, weighted)]
         run.sources.append([job.name, job.mark()])
         seed = job.parameters.get("random_state")
         record = run.record(source=job.name, seed=seed, command=command, fingerprint=fingerprint)

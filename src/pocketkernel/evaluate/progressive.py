@@ -165,7 +165,7 @@ def follow(
             order = labels.order(known)
             began = perf_counter()
             given = labels.ascending(known) if first else None
-            scores, linear, told = _learned(model, _cut(X, part, len(y)), y[part], given, metrics)
+            scores, others, told = _learned(model, _cut(X, part, len(y)), y[part], given, metrics)
             seconds += perf_counter() - began
             first = False
             if metrics is None:
@@ -173,7 +173,7 @@ def follow(
                 wrong += int(np.count_nonzero(order[places_of(scores)] != labels.places(y[part])))
             else:
                 if told is None:
-                    found = metrics.read(np.argsort(order)[labels.places(y[part])], scores, linear)
+                    found = metrics.read(np.argsort(order)[labels.places(y[part])], scores, *others)
                 else:
                     found = Answers.told(told)
                 answers.append(found.numbered(order))
@@ -201,16 +201,25 @@ def _divided(parts: Iterable[slice], rows: Sequence[int]) -> Iterator[slice]:
         yield from (slice(begin, end) for begin, end in pairwise(points))
 
 
-def _learned(model: Any, X: Any, y: Any, classes: Any, metrics: ClassificationMetrics | None) -> tuple[Any, Any, Any]:
-    """Score and learn rows. Their scores; those of the linear part; what a model tells of them. None if not needed."""
+def _learned(
+    model: Any, X: Any, y: Any, classes: Any, metrics: ClassificationMetrics | None
+) -> tuple[Any, Sequence[Any], Any]:
+    """Score and learn rows. Their scores, those of parts of the model as far as they are wanted, and what it tells.
+
+    Parts are the linear one, and all but the last labels. A model that tells what its scores say gives no scores.
+    """
     tell = getattr(model, "predict_then_learn_answers", None)
     if tell is not None and classes is None and metrics is not None and metrics.wants_answers:
         told = tell(X, y)
         if told is not None:
-            return None, None, told
+            return None, (), told
+    if metrics is not None and metrics.wants_apart:
+        scores, *others = model.predict_then_learn_parts(X, y, classes=classes)
+        return scores, others, None
     if metrics is not None and metrics.wants_linear:
-        return *model.predict_then_learn_both(X, y, classes=classes), None
-    return model.predict_then_learn(X, y, classes=classes), None, None
+        scores, *others = model.predict_then_learn_both(X, y, classes=classes)
+        return scores, others, None
+    return model.predict_then_learn(X, y, classes=classes), (), None
 
 
 def _cut(X: Any, part: slice, count: int) -> Any:

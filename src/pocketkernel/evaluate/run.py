@@ -14,9 +14,10 @@ import numpy.typing as npt
 from pocketkernel import learners, model_file
 from pocketkernel.evaluate.ahead import ahead
 from pocketkernel.evaluate.arrivals import Arrivals, room_of
+from pocketkernel.evaluate.events import joined_events, to_dict
 from pocketkernel.evaluate.influence import SCORES, influence_of
 from pocketkernel.evaluate.metrics import ClassificationMetrics, Metrics, RegressionMetrics
-from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline, ready
+from pocketkernel.evaluate.pipeline import ASKED, PIPELINE, READING, Pipeline, ready
 from pocketkernel.evaluate.progressive import Progress, follow, follow_values
 from pocketkernel.evaluate.record import Record
 from pocketkernel.evaluate.recorder import Recorder
@@ -27,9 +28,6 @@ from pocketkernel.stream import Block, Scaler, Stream, gather, permutation
 from pocketkernel.stream.block import rebatch
 from pocketkernel.stream.errors import StreamError
 from pocketkernel.stream.labels import A_CLASS, admitted
-
-MOST_EVENTS = 100
-"""Changes of the stream that a run keeps: the latest."""
 
 POINTS = 256
 """Most points of a run's curve; at least half as many, once there are enough rows."""
@@ -69,7 +67,7 @@ class Run:
         self.recorder = Recorder(limit=POINTS)
         self.metrics: Metrics | None = None
         self.reservoir = Reservoir(stream.n_features)
-        self.events: list[tuple[int, str]] = []  # changes of the stream that the learner has noticed: row and kind
+        self.events: list[learners.Event] = []  # changes of the stream that the learner has noticed
         self.results: dict[str, Any] = {}  # of the metrics, once the run has ended
         self.progress: Progress | None = None  # after the latest block
         self.total = rows  # that there will be, if that is known
@@ -134,20 +132,24 @@ class Run:
             if isinstance(self.metrics, ClassificationMetrics) and self.classes is not None:
                 self.metrics.labels += map(plain_label, self.classes.known[len(self.metrics.labels) :])
             if hasattr(self.model, "events_"):
-                self.events = joined_events(self.events, self.model.events_)
+                self.events = joined_events(self.events, self.model.events_, self._names())
             yield progress
         self._finish(stop)
 
     def _finish(self, stop: Callable[[], bool] | None) -> None:
         assert self.metrics is not None
-        names = self.stream.feature_names or [f"column {k}" for k in range(1, self.stream.n_features + 1)]
+        names = self._names()
         sources = [] if self.stream.encoding is None else [one.name for one in self.stream.encoding.features]
         hurry = stop is not None and stop()
         scores = min(SCORES, 4 * AT_ONCE // self._bytes()) if hurry else SCORES
         influence = influence_of(self.model, self.reservoir.rows(), names, sources, scores)
         self.results = self.metrics.results() | {"influence": influence}
         if hasattr(self.model, "events_"):
-            self.results["events"] = [{"row": row, "kind": kind} for row, kind in self.events]
+            self.results["events"] = list(map(to_dict, self.events))
+
+    def _names(self) -> list[str]:
+        """Names of the columns of an encoded row."""
+        return self.stream.feature_names or [f"column {k}" for k in range(1, self.stream.n_features + 1)]
 
     def _follow(self, labelled: Iterator[tuple[Any, npt.NDArray[Any]]]) -> Iterator[Progress]:
         if isinstance(self.metrics, RegressionMetrics):
@@ -163,6 +165,15 @@ class Run:
             self.model = self._regressor()
         self.task = task
 
+    def planned(self) -> learners.Plan | None:
+        """What the learner will be, if that is known before its first row."""
+        is_known = self.task == REGRESSION or (self.task == CLASSIFICATION and self.classes is not None)
+        if not is_known or not isinstance(self.model, learners.PocketClassifier | learners.PocketRegressor):
+            return None
+        room = 2 if self.classes is None else self.classes.room or len(self.classes.known)
+        plan: learners.Plan = self.model.plan(self.stream.n_features, n_classes=room)
+        return plan
+
     def new_metrics(self) -> Metrics:
         """Measures that have counted nothing yet."""
         if self.task == REGRESSION:
@@ -172,6 +183,7 @@ class Run:
             [plain_label(label) for label in self.classes.known],
             probabilities=hasattr(self.model, "predict_proba"),
             linear=hasattr(self.model, "predict_then_learn_both"),
+            apart=bool(getattr(self.model, "lag", False)),
             room=self.classes.room,
         )
 
@@ -179,8 +191,10 @@ class Run:
         """How rows have been encoded and scaled so far."""
         given = {name: value for name, value in self._reading.items() if name in READING}
         reading = {"format": self.stream.format, **self.stream.dialect, **given}
+        asked = {name: value for name, value in self._reading.items() if name in ASKED and ASKED[name](value)}
         encoding = None if self.stream.encoding is None else self.stream.encoding.to_dict()
-        return Pipeline(self.stream.n_features, encoding, self.scaler, reading)
+        schema = None if self.schema is None or len(self.schema) == SCHEMA_COLUMNS else sentences(self.schema)
+        return Pipeline(self.stream.n_features, encoding, self.scaler, reading, asked, schema)
 
     def to_bytes(self) -> bytes:
         """A model file of what was learned, with the pipeline."""
@@ -344,15 +358,15 @@ class Run:
         self.model.horizon = self.total
 
 
-def joined_events(before: list[tuple[int, str]], latest: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """All events so far, the last 100 at most: a learner keeps only the latest.
+def sentences(schema: list[dict[str, Any]]) -> dict[str, str]:
+    """What became of each column, by its name.
 
     Examples
     --------
-    >>> joined_events([(10, "confidence lost")], [(10, "confidence lost"), (25, "classes exchanged")])
-    [(10, 'confidence lost'), (25, 'classes exchanged')]
+    >>> sentences([{"name": "colour", "role": "category", "encoded": "3 levels in 3 columns", "examples": "red"}])
+    {'colour': 'category: 3 levels in 3 columns'}
     """
-    return [*before, *(event for event in latest if event not in before)][-MOST_EVENTS:]
+    return {column["name"]: f"{column['role']}: {column['encoded']}" for column in schema}
 
 
 def schema_of(stream: Stream) -> list[dict[str, Any]] | None:

@@ -396,10 +396,14 @@ class Database:
         self._reader.close()
 
     def close(self) -> None:
-        """Release the file, unless it is another process's."""
-        if self._release is not None and self.is_mine:
-            self._release()
-            self._base = None
+        """Release the file, unless it is another process's. If that is interrupted, it can be done again."""
+        if not self.is_mine:
+            return
+        for base in (self._base, self._reader):
+            if base is not None:
+                base.close()
+        self._held.close()
+        self._base = None
 
 
 def _close(process: int, base: sqlite3.Connection) -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -233,19 +234,26 @@ class Fleet(Persistent):
         self.predict_then_learn(keys, X, y, sample_weight, offset=offset)
         return self
 
-    def decision_function(self, keys: Any, X: Any) -> Scores:
-        """Scores of the rows by the models of their keys; unknown keys are answered by the base. Learns nothing."""
-        return self._answers(self._template.decision_function, keys, X)
+    def decision_function(self, keys: Any, X: Any, *, continues: bool = True) -> Scores:
+        """Scores of the rows by the models of their keys; unknown keys are answered by the base. Learns nothing.
 
-    def predict(self, keys: Any, X: Any) -> Array:
+        Each row is taken for the next one of its key, as the learner's `decision_function` does; with `continues=False`
+        it is not.
+        """
+        return self._answers("decision_function", keys, X, continues)
+
+    def predict(self, keys: Any, X: Any, *, continues: bool = True) -> Array:
         """Labels or numbers for the rows; see `decision_function`."""
-        return self._answers(self._template.predict, keys, X)
+        return self._answers("predict", keys, X, continues)
 
-    def predict_proba(self, keys: Any, X: Any) -> Scores:
+    def predict_proba(self, keys: Any, X: Any, *, continues: bool = True) -> Scores:
         """Probabilities of the classes for the rows, as the learner's `predict_proba`; see `decision_function`."""
-        return self._answers(self._template.predict_proba, keys, X)
+        return self._answers("predict_proba", keys, X, continues)
 
-    def _answers(self, ask: Callable[[Any], Array], keys: Any, X: Any) -> Array:
+    def _answers(self, method: str, keys: Any, X: Any, continues: bool) -> Array:
+        ask: Callable[..., Array] = getattr(self._template, method)
+        if not continues and isinstance(self._template, OnlineKernelClassifier):
+            ask = partial(ask, continues=False)
         column = read_keys(keys)
         with together(self):
             models = self._models

@@ -57,13 +57,13 @@ class Models(Places):
         """Score and learn the rows of a CSR matrix: values, columns, starts, labels, weights, scores."""
         return self._learn(given[:3], *given[3:6])
 
-    def score_dense(self, x: Any, scores: Any, threads: int) -> int:
+    def score_dense(self, x: Any, scores: Any, threads: int, continues: bool = True) -> int:
         """Score the rows of a matrix."""
-        return self._score((x,), scores, threads)
+        return self._score((x,), scores, threads, continues)
 
-    def score_sparse(self, values: Any, columns: Any, starts: Any, scores: Any, threads: int) -> int:
-        """Score the rows of a CSR matrix."""
-        return self._score((values, columns, starts), scores, threads)
+    def score_sparse(self, *given: Any) -> int:
+        """Score the rows of a CSR matrix: values, columns, starts, scores, threads, whether rows continue."""
+        return self._score(given[:3], *given[3:])
 
     def forget_lags(self) -> None:
         """For estimators that are fitted; a fleet is not."""
@@ -208,7 +208,7 @@ class Models(Places):
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
-    def _score(self, rows: Rows, scores: Any, threads: int) -> int:
+    def _score(self, rows: Rows, scores: Any, threads: int, continues: bool) -> int:
         keys = self._keys_for(rows)
         slots = self._slots_of(keys, BASE)
         visitors: dict[Key, int] = {}
@@ -220,7 +220,7 @@ class Models(Places):
                         visitors[key] = self.visit(key)
                     slots[row] = visitors[key]
             score: Callable[..., int] = self.core.score_dense if len(rows) == 1 else self.core.score_sparse
-            return score(slots, *rows, scores, max(threads, 1))
+            return score(slots, *rows, scores, max(threads, 1), continues)
         finally:
             for slot in reversed(visitors.values()):
                 self.leave(slot)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -14,18 +14,21 @@ from pocketkernel import learners, model_file
 from pocketkernel._fields import Check, Fields, is_count, is_number, list_of
 from pocketkernel._files import write_atomically
 from pocketkernel._scores import labels_of
-from pocketkernel.evaluate.job import make_learner
+from pocketkernel.evaluate.job import learner_class, make_learner
 from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline
-from pocketkernel.evaluate.run import plain_label
-from pocketkernel.evaluate.task import CLASSIFICATION, found_task
+from pocketkernel.evaluate.task import CLASSIFICATION, found_task, seen_task
 from pocketkernel.fleet._database import FILE
 from pocketkernel.fleet._fleet import Fleet
 from pocketkernel.fleet._store import FolderStore
 from pocketkernel.fleet.errors import FleetStoreError
+from pocketkernel.learners import budget_name
 from pocketkernel.stored import read
 from pocketkernel.stream import Block, StreamError, open_stream
 
 PIPELINE_FILE = "pipeline.pk"
+LEAST = (2, 21)
+"""Powers of two from which the KiB of a model are chosen."""
+
 AGES = 24
 """Rows of a key are counted by their number among the rows of that key: 1, 2 to 3, 4 to 7, and so on."""
 
@@ -77,11 +80,19 @@ class Feed:
     folder : path
         Store of the fleet. If there is one already, rows that it has learned are read but not learned again.
     learner, parameters
-        Name of a learner, and parameters of its constructor.
+        Name of a learner, and parameters of its constructor. Without memory and budget, a model has the least memory, a
+        power of two from 4 KiB on, that leaves room for kernels beside the linear model.
     reading : dict
         Further options of `open_stream`.
     task, base, max_keys, rows, block, sync_every
         As for `Job`, `Fleet` and `FolderStore`.
+
+    Attributes
+    ----------
+    plan : Plan
+        What each model is.
+    planned : bool
+        Whether its memory was chosen here.
     """
 
     def __init__(
@@ -103,6 +114,9 @@ class Feed:
         reading = {**(reading or {}), "strict": False, "id": key}
         self.stream = open_stream(source, block=block, rows=rows, **reading)
         self._key = key
+        task = task or seen_task(self.stream)
+        if task == CLASSIFICATION:
+            self.stream.adopt_classes()  # rows of other classes are left out, and reported
         blocks = self._with_keys(self.stream.blocks())
         first = next(blocks, None)
         if first is None:
@@ -115,7 +129,14 @@ class Feed:
         classes = None
         if self.task == CLASSIFICATION:
             classes = np.unique(first.y) if self.stream.classes is None else np.array(self.stream.classes)
-        model = make_learner(learner, parameters or {}, self.task)
+        given = dict(parameters or {})
+        room = {"n_classes": len(classes)} if classes is not None and len(classes) > 1 else {}
+        class_ = learner_class(learner, self.task)
+        self.planned = not given.keys() & {"memory", budget_name(class_)}
+        if self.planned:
+            given["memory"] = least_memory(class_, self.stream.n_features, given, **room)
+        model = make_learner(learner, given, self.task)
+        self.plan = model.plan(self.stream.n_features, **room)
         self.folder = folder
         self.fleet = Fleet(
             model,
@@ -157,12 +178,6 @@ class Feed:
         keys, y = block.ids, block.y
         assert keys is not None
         assert y is not None
-        if self.classes is not None and not np.isin(y, self.classes).all():
-            odd = y[~np.isin(y, self.classes)][0]
-            raise ValueError(
-                f"{block.file} has the label {plain_label(odd)!r}, which the first rows do not have: give all labels "
-                "with --classes."
-            )
         ages = np.empty(len(keys), dtype=np.int64)
         for row, key in enumerate(keys):
             ages[row] = self._ages[key]
@@ -184,6 +199,23 @@ class Feed:
             section, arrays = Pipeline(self.stream.n_features, encoding, None, reading).written()
             contents = replace(learners.contents_of(self.fleet.blank()), sections={PIPELINE: section}, arrays=arrays)
             write_atomically(self.folder / PIPELINE_FILE, model_file.encode(contents), follow=False)
+
+
+def least_memory(class_: Any, columns: int, parameters: dict[str, Any], **room: int) -> str:
+    """The least memory, a power of two of KiB, in which a learner of such rows has more than its linear model.
+
+    Examples
+    --------
+    >>> from pocketkernel import PocketClassifier
+    >>> least_memory(PocketClassifier, 3, {}), least_memory(PocketClassifier, 31, {"random_state": 0})
+    ('4KiB', '8KiB')
+    """
+    others = {name: value for name, value in parameters.items() if name != "random_state"}
+    for memory in (f"{1 << power}KiB" for power in range(*LEAST)):
+        with suppress(ValueError):  # too little
+            if class_.plan(columns, memory, **room, **others).budget > 0:
+                return memory
+    return memory
 
 
 def pipeline_in(folder: Path) -> Pipeline:

@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from pocketkernel import _core
 from pocketkernel._alone import together
 from pocketkernel._scores import labels_of
 from pocketkernel.certificate import Certificate, Guarantee
@@ -190,8 +191,11 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
 
     # ---- answering --------------------------------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> Scores:
+    def decision_function(self, X: Any, *, continues: bool = True) -> Scores:
         """Scores of the rows of X. Learns nothing.
+
+        A learner that knows the last labels (PocketClassifier, unless ``lag=False``) takes each row for the next one
+        after those that were learned; with ``continues=False`` it does not, and the labels have no say.
 
         Columns follow `classes_`, the labels so far. For two: one score for each row; a score >= 0 means the positive
         class, ``classes_[1]``. For more: one for each row and class; the largest wins. While only one label is known:
@@ -201,38 +205,42 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
             coding = self._coding  # as in `_scored`, at the cost of one call less
         except AttributeError:
             coding = None
-        scores = self._scores(X)
-        return coding.decision(scores) if coding is self._coding else self.decision_function(X)
+        scores = self._scores(X, continues)
+        return coding.decision(scores) if coding is self._coding else self.decision_function(X, continues=continues)
 
-    def _scored(self, X: Any) -> tuple[Coding, Scores]:
+    def _scored(self, X: Any, continues: bool) -> tuple[Coding, Scores]:
         """Scores of the core and the labels of the same moment."""
         try:
             coding = self._coding
         except AttributeError:  # not fitted, as the scores will say
             coding = None
-        scores = self._scores(X)
+        scores = self._scores(X, continues)
         if coding is self._coding:
             return coding, scores
-        return self._scored(X)  # another thread has brought new labels meanwhile
+        return self._scored(X, continues)  # another thread has brought new labels meanwhile
 
-    def predict(self, X: Any) -> Array:
-        """Labels of the rows of X."""
-        coding, scores = self._scored(X)
+    def predict(self, X: Any, *, continues: bool = True) -> Array:
+        """Labels of the rows of X; `continues` as in `decision_function`."""
+        coding, scores = self._scored(X, continues)
         return labels_of(coding.decision(scores), coding.classes)
 
     @available_if(_has_logistic_loss)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Scores:
+    def predict_proba(self, X: Any, *, continues: bool = True) -> Scores:
         """Probabilities of the classes for the rows of X.
 
-        Only for learners with the logistic loss. Columns are in the order of `classes_`.
+        Only for learners with the logistic loss. Columns are in the order of `classes_`; `continues` as in
+        `decision_function`.
         """
-        coding, scores = self._scored(X)
-        if scores.ndim == 2:
-            return softmax(coding.columns(scores), axis=1)
-        if len(coding.classes) == 1:
-            return np.ones((len(scores), 1))
-        positive = expit(coding.decision(scores))
-        return np.column_stack([1.0 - positive, positive])
+        coding, scores = self._scored(X, continues)
+        with _core.Arithmetic():  # whatever other libraries have set in this thread
+            if scores.ndim == 2:
+                return softmax(coding.columns(scores), axis=1)
+            if len(coding.classes) == 1:
+                return np.ones((len(scores), 1))
+            odds = np.empty((len(scores), 2))
+            odds[:, 1] = expit(coding.decision(scores))
+            odds[:, 0] = 1.0 - odds[:, 1]
+            return odds
 
     def _room_for_scores(self, rows: int) -> Scores:
         return np.empty((rows, self._recipe.classes) if self._multiclass else rows)

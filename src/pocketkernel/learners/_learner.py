@@ -24,7 +24,7 @@ from pocketkernel.learners._rows import CsrRows, check_rows, checked_weights
 Array = npt.NDArray[Any]
 Scores = npt.NDArray[np.float64]
 
-ANSWERS = 5
+ANSWERS = 6
 """Numbers that the core tells of a row."""
 
 
@@ -97,7 +97,8 @@ class OnlineLearner(Parameters):
         """Score and learn every row. Returns the scores as callers get them.
 
         `then` is called when the rows have been learned, before anyone predicts. A list `linear` receives the scores of
-        the learner's linear part; a list `answers` what the core tells of each row, in place of its scores.
+        the learner's linear part, a list `apart` those without the last labels; a list `answers` what the core tells of
+        each row, in place of its scores.
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -203,8 +204,10 @@ class OnlineLearner(Parameters):
 
     def _build(self, X: Array, classes: int, restart: bool) -> None:
         """Build the learner in the core for rows like X."""
+        flag("shuffle", self.shuffle)  # what only `fit` needs is checked by whoever comes first
+        rows = X.shape[0] * self._passes(X.shape[0])
         with _core.Arithmetic():  # whatever other libraries have set in this thread
-            self._recipe = self._choose(X.shape[1], classes, X.shape[0] * self._passes(X.shape[0]) if restart else None)
+            self._recipe = self._choose(X.shape[1], classes, rows if restart else None)
         self.budget_ = self._recipe.budget
         try:
             self._core = self._recipe.build()
@@ -214,11 +217,13 @@ class OnlineLearner(Parameters):
 
     # ---- answering --------------------------------------------------------------------------------------------------
 
-    def _scores(self, X: Any) -> Scores:
-        """Scores as the core gives them."""
+    def _scores(self, X: Any, continues: bool = True) -> Scores:
+        """Scores as the core gives them, of rows that follow the learned ones, or do not."""
         if self._takes_as_it_is(X):
-            scores = self._room_for_scores(len(X))
-            if self._core.score_dense(X, scores, thread_count(self.n_jobs, len(X) * self._core.nbytes)) == 0:
+            rows, core = len(X), self._core
+            scores = self._room_for_scores(rows)
+            threads = 1 if rows == 1 and self.n_jobs is None else thread_count(self.n_jobs, rows * core.nbytes)
+            if core.score_dense(X, scores, threads, continues) == 0:
                 return scores
         check_is_fitted(self)
         while True:
@@ -226,7 +231,7 @@ class OnlineLearner(Parameters):
             try:
                 rows = check_rows(self, X, reset=False)
                 scores = self._room_for_scores(rows.shape[0])
-                self._call(rows, scores)
+                self._call(rows, scores, continues=continues)
             except (ValueError, AssertionError):
                 if self._core is core:
                     raise
@@ -247,6 +252,7 @@ class OnlineLearner(Parameters):
         *,
         told: Mapping[str, Scores] = MappingProxyType({}),
         rows_of: Array | None = None,
+        continues: bool = True,
     ) -> None:
         """Run a block through the core: learn if there are labels, else only score.
 
@@ -260,7 +266,7 @@ class OnlineLearner(Parameters):
         else:
             learn, score = partial(core.learn_dense, X), partial(core.score_dense, X)
         if y is None:
-            status = score(scores, thread_count(self.n_jobs, X.shape[0] * core.nbytes))
+            status = score(scores, thread_count(self.n_jobs, X.shape[0] * core.nbytes), continues)
         else:
             status = learn(y, weights, scores, **told)
         if status == 0:

@@ -8,7 +8,7 @@ from types import MethodType
 from typing import Any
 
 from pocketkernel._text import aligned, html_table
-from pocketkernel.memory import parse_bytes
+from pocketkernel.memory import linear_only, parse_bytes
 
 MOST_FEATURES = 1_000_000
 SOME_ROWS = 64
@@ -47,6 +47,8 @@ class Plan:
         Number of outputs of a regressor; otherwise 0.
     experts : tuple of (name, number, unit)
         What PocketClassifier's memory buys, as it begins; shares of memory then follow the evidence. Empty for others.
+    kernels_from : int or None
+        Bytes from which there are kernels, if only a linear model fits into the memory; otherwise None.
 
     Examples
     --------
@@ -72,11 +74,19 @@ class Plan:
     memory: int | None = None
     n_outputs: int = 0
     experts: tuple[tuple[str, int, str], ...] = ()
+    kernels_from: int | None = None
 
     @property
     def headroom(self) -> int | None:
         """Bytes of `memory` that stay unused."""
         return None if self.memory is None else self.memory - self.nbytes
+
+    @property
+    def shortage(self) -> str:
+        """That only a linear model fits into the memory, and how much has room for kernels; empty if they fit."""
+        if self.kernels_from is None or self.memory is None:
+            return ""
+        return linear_only(self.memory, self.n_features, self.n_classes, self.kernels_from)
 
     def _title(self) -> str:
         kernels = "1 kernel" if self.kernels == 1 else f"{self.kernels} kernels"
@@ -96,6 +106,8 @@ class Plan:
             lines.append((f"per {what}", f"{self.bytes_per_row:,}", "bytes"))
         if self.memory is not None:
             lines[2:2] = [("of", f"{self.memory:,}", "bytes"), ("left over", f"{self.headroom:,}", "bytes")]
+        if self.kernels_from is not None:
+            lines.append(("kernels from", f"{self.kernels_from:,}", "bytes"))
         if self.experts:
             lines.append(("experts", f"{len(self.experts)}", "at the start"))
         return lines + [(f"  {name}", f"{number:,}", unit) for name, number, unit in self.experts]
@@ -182,4 +194,5 @@ def plan(
         bytes_per_row=(more - some) // SOME_ROWS,
         memory=None if planned.memory is None else parse_bytes(planned.memory),
         experts=planned._plan_experts(recipe),
+        kernels_from=planned._kernels_from(recipe),
     )

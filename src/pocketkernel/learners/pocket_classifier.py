@@ -1,7 +1,7 @@
 """PocketClassifier: the recommended learner."""
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -37,8 +37,32 @@ RING, FERNS, ADDITIVE, SLOW, LAG = Laplacian(1.0), Polynomial(4), Matern32(1.0),
 EVENTS = ("classes exchanged", "confidence lost", "column changed")
 """Kinds of events, as the core numbers them."""
 
+CHANGES = (None, "another level", "larger unit or spread", "smaller unit or spread")
+"""What has changed in a column, as the core numbers it."""
+
 EXPERTS = {"ring": "nearest rows", "lag": "last labels"}
 """Experts that are no kernels, as people read them."""
+
+
+class Event(NamedTuple):
+    """A change of the stream.
+
+    Attributes
+    ----------
+    row : int
+        The number of the row that made it sure, from 1; rows of weight 0 do not count.
+    kind : str
+        "classes exchanged", "confidence lost" or "column changed".
+    column : str or int, default=None
+        Name of the column that changed, or its place if columns have no names.
+    change : str, default=None
+        What changed in it: "another level", "larger unit or spread" or "smaller unit or spread".
+    """
+
+    row: int
+    kind: str
+    column: str | int | None = None
+    change: str | None = None
 
 
 @with_parameters
@@ -62,8 +86,9 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
     lag : bool, default=True
         Whether an expert on the last three labels, and on their running mean, takes part in the mixture. It predicts
         the row after the last label that has arrived, which is right for the next row of a stream whose labels depend
-        on earlier ones, also if labels come late. Every row of a block is predicted as if it were that row: set it to
-        False if the rows to predict do not follow the learned ones, or if the order of labels should not matter.
+        on earlier ones, also if labels come late. Every row of a block is predicted as if it were that row: ask for
+        ``predict(X, continues=False)`` if the rows do not follow the learned ones, and set this to False if the order
+        of labels should not matter at all.
     dtype, n_classes, class_weight, shuffle
     epochs : int or "auto", default="auto"
         How often `fit` goes through the rows; "auto" means as many passes as give 3,000 rounds, from 1 to 10.
@@ -112,8 +137,9 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
         """As `predict_then_learn`; returns what the scores of each row say, which the learner computes anyway.
 
         For more than two classes. Returns, for each row, the place of its label in `classes_`, those of the predicted
-        class and of the linear part's, the probability of the predicted one, and the log loss. Returns None, and learns
-        nothing, if nothing was learned before or a label is new.
+        class, of the linear part's, and of the one that is predicted without the last labels; the probability of the
+        predicted one, and the log loss. Returns None, and learns nothing, if nothing was learned before or a label is
+        new.
 
         Examples
         --------
@@ -137,16 +163,43 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
         self._feed(X, y, None, None, restart=False, answers=told)
         return told[0]
 
+    def predict_then_learn_parts(self, X: Any, y: Any, classes: Any = None) -> tuple[Scores, Scores, Scores]:
+        """As `predict_then_learn_both`; returns the scores without the last labels as well.
+
+        They are those of the same mixture without the expert on the last labels, as
+        ``decision_function(X, continues=False)`` gives them: what is known about a row that does not follow the ones
+        before.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> y = np.repeat([0, 1] * 10, 100)  # labels come in runs, and the rows say nothing about them
+        >>> X = np.random.default_rng(0).normal(size=(len(y), 2))
+        >>> scores, _, apart = PocketClassifier(random_state=0).predict_then_learn_parts(X, y)
+        >>> [bool(((part >= 0) == y).mean() > 0.9) for part in (scores, apart)]
+        [True, False]
+        """
+        linear: list[Scores] = []
+        apart: list[Scores] = []
+        scores = self._feed(X, y, classes, None, restart=False, linear=linear, apart=apart)
+        return scores, linear[0], apart[0]
+
     @property
-    def events_(self) -> list[tuple[int, str]]:
-        """The last changes of the stream that were noticed, at most seven: the number of the row, and what changed.
+    def events_(self) -> list[Event]:
+        """The last changes of the stream that were noticed, at most seven: row, kind, and of columns which and what.
 
         "classes exchanged": the two classes have changed places. "confidence lost": the mixture was wrong too often for
         its confidence, so steps are long again. "column changed": a column has other units or another level, or has
-        come to life, after 256 rows or more (changes within 1,000 rows of each other are one event). Rows are counted
-        from 1; rows of weight 0 do not count.
+        come to life, after 256 rows or more (columns that change within 1,000 rows of each other are one event, which
+        names the first).
         """
-        return [(row, EVENTS[kind]) for row, kind in self._fitted().events()[1]]
+        names = self.__dict__.get("feature_names_in_")
+        return [
+            Event(row, EVENTS[kind], column if names is None else str(names[column]), CHANGES[change])
+            if change
+            else Event(row, EVENTS[kind])
+            for row, kind, column, change in self._fitted().events()[1]
+        ]
 
     @property
     def shares_(self) -> dict[str, float]:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from pocketkernel import _core
 from pocketkernel._alone import together
 from pocketkernel.learners._described import with_parameters
 from pocketkernel.learners._learner import Array, OnlineLearner, Scores
@@ -16,6 +17,8 @@ from pocketkernel.learners._recipe import Recipe
 from pocketkernel.learners._targets import as_targets
 
 LOSSES = ("squared", "absolute", "quantile")
+SIGNS = np.array([-1.0, 1.0])
+"""Of the lower and the upper margin."""
 
 
 @with_parameters
@@ -27,9 +30,10 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
     the most similar of the last rows; all of them are mixed by least squares. Columns that matter more count more in
     distances. The influence of outliers is limited, in rows and targets. It detects changes of the stream and then
     learns faster. Every prediction has an interval of any coverage, which holds over time, even while the stream
-    changes, if each row is learned before the next interval is asked for. Supports one or several targets. NaN in a row
-    is a missing value: it counts as the typical value of its column. Row weights are relative, as in PocketClassifier.
-    ``docs/pocket_regressor.md`` explains the design and its results.
+    changes, if each row is learned before the next interval is asked for; where targets come later, use
+    `LateIntervals`. Supports one or several targets. NaN in a row is a missing value: it counts as the typical value of
+    its column. Row weights are relative, as in PocketClassifier. ``docs/pocket_regressor.md`` explains the design and
+    its results.
 
     Parameters
     ----------
@@ -152,15 +156,18 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
         stretch of the stream, even while it changes, the share of targets inside differs from `coverage` by a term that
         shrinks like one over the number of rows. (This is exact for coverages 0.5, 0.6, 0.7, 0.8, 0.9, 0.95 and 0.99;
         others are interpolated.) For rows farther ahead, as in a block or if targets come late, nothing is said: where
-        an error resembles the ones just before it, intervals are too narrow. Their width depends on the size of recent
-        errors, not on x.
+        an error resembles the ones just before it, intervals are too narrow. `LateIntervals` measures by how much, and
+        widens them. Their width depends on the size of recent errors, not on x.
         """
         while True:
             core = self._fitted()
             with together(core):
-                answers, margins = self.predict(X), self.margins(coverage)
+                answers, margins = self._scores(X), self.margins(coverage)
             if self._core is core:  # else another thread has called `fit` meanwhile
-                return np.sort(answers[..., None] + margins, axis=-1)
+                with _core.Arithmetic():  # whatever other libraries have set in this thread
+                    bounds: Scores = answers[..., None] + margins
+                bounds.sort(axis=-1)
+                return bounds
 
     def margins(self, coverage: float = 0.9) -> Scores:
         """What to add to a prediction to get the bounds of its interval, of shape (2,), or (m, 2).
@@ -170,7 +177,7 @@ class PocketRegressor(Pocket, RegressorMixin, OnlineLearner):  # type: ignore[mi
         share = number("coverage", coverage)
         if not 0.01 <= share <= 0.999:
             raise ValueError(f"coverage={short(coverage)} is out of range: use a share from 0.01 to 0.999.")
-        margins = np.reshape(self._fitted().margins(share), (-1, 2)) * [-1.0, 1.0]
+        margins: Scores = np.array(self._fitted().margins(share)).reshape(-1, 2) * SIGNS
         return margins[0] if self.n_outputs_ == 1 else margins
 
     # ---- targets ----------------------------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ class Series:
         Number of its colour, so that a thing keeps it from chart to chart; None means its place in the chart.
     reference : bool, default=False
         A thin dashed grey line, such as a bound.
+    scattered : bool, default=False
+        Points that no line joins.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Series:
     high: Any = None
     colour: int | None = None
     reference: bool = False
+    scattered: bool = False
 
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):

@@ -20,6 +20,7 @@ SECTIONS = {
     "classes": ("Classes", ""),
     "probabilities": ("Probabilities", ""),
     "columns": ("Influence of columns", ""),
+    "schema": ("How the columns are read", ""),
     "kernels": ("Kernel weights", "Share of each kernel in the mixture."),
     "buffer": ("Buffer", ""),
     "loss": ("Loss and memory", ""),

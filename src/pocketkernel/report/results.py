@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pocketkernel.evaluate.events import told
 from pocketkernel.evaluate.metrics.names import BASELINES
 from pocketkernel.report.axes import precisely, written
 from pocketkernel.report.charts import Chart, Mark, Series
@@ -64,8 +65,8 @@ def baseline_table(results: Mapping[str, Any], name: str) -> Table:
         note = "All in the same pass: every row is predicted before its label is used."
     shuffled = results.get("shuffled")
     if shuffled:
-        more = [f"{name}, rows shuffled", _hundred(shuffled["mistake_rate"]), None]
-        rows = [*rows, more]
+        shown = [shuffled["rmse"], None, shuffled["mae"], shuffled["r2"]] if is_regression(results) else None
+        rows = [*rows, [f"{name}, rows shuffled", *(shown or [_hundred(shuffled["mistake_rate"]), None])]]
         note += f" Shuffled: {shuffled['rows']:,} rows in random order."
     return Table("", columns, rows, note)
 
@@ -73,7 +74,7 @@ def baseline_table(results: Mapping[str, Any], name: str) -> Table:
 def parts_of(results: Mapping[str, Any], name: str) -> dict[str, list[Part]]:
     """Charts and tables by section; without what the results do not have."""
     curve = {key: np.array(column, dtype=np.float64) for key, column in results["curve"].items()}
-    marks = [Mark(event["row"], event["kind"]) for event in results.get("events", [])]
+    marks = [Mark(event["row"], told(event)) for event in results.get("events", [])]
     first = _error_charts(results, curve, marks, name) if is_regression(results) else _rates(curve, marks, name)
     influence = results.get("influence") or []
     columns: list[Part] = []
@@ -131,6 +132,11 @@ def _error_charts(
         Series(who[key], rows, np.sqrt(np.maximum(_recent(rows, curve[key], window), 0.0)), colour=k)
         for k, key in enumerate(("learner", "linear", "mean", "last_value"))
     ]
+    pairs = {key: np.array(values, dtype=np.float64) for key, values in results["pairs"].items()}
+    true, predicted = pairs["true"], pairs["predicted"]
+    ends = [float(end(true)) for end in (np.min, np.max)] if len(true) else []
+    rightly = Series("as the label", ends, ends, reference=True)
+    told = f"{len(true):,} rows, evenly spread over all. Each was predicted before its label was used."
     asked = results["interval"]["asked"]
     inside = [
         Series("labels inside", rows, _recent(rows, curve["inside"], window)),
@@ -138,6 +144,15 @@ def _error_charts(
     ]
     note = f"Over the latest {window:,.0f} rows."
     return [
+        Chart(
+            "Predicted against true",
+            [Series(name, true, predicted, scattered=True), rightly],
+            "label",
+            "predicted",
+            told,
+            zero=False,
+            markers=False,
+        ),
         Chart("Error (RMSE)", lines, "rows", "RMSE", note, markers=False, marks=marks),
         Chart("Interval", inside, "rows", "inside", note, y_unit="percent", zero=False, markers=False, marks=marks),
     ]

@@ -25,6 +25,31 @@ MOST_POINTS = 600
 UNSHOWN = ("command", "learner", "class", "fingerprint", "schema")
 """Settings that a page shows elsewhere, or that only programs read."""
 
+PLAIN = {
+    "promised_bytes": "memory limit (bytes)",
+    "budget": "frequencies or rows that fit",
+    "level": "instructions of the processor",
+    "features": "columns of the model",
+    "seed": "random seed",
+    "block": "rows learned at once",
+    "when": "time (UTC)",
+    "random_state": "random state",
+    "n_classes": "room for classes",
+    "class_weight": "weights of classes",
+    "n_jobs": "threads",
+    "lag": "uses the last labels",
+    "resumed_at": "resumed after rows",
+    "permute": "shuffled with seed",
+    "skipped: rows": "rows skipped",
+    "skipped: first": "first rows skipped",
+    "dropped": "rows read but not learned",
+    "dtype": "precision",
+}
+"""Names of settings, as people read them."""
+
+SCHEMA_ROWS = 60
+"""Columns of a file that a page lists: the label, then the first ones."""
+
 FEW_POINTS = 8
 """A curve of fewer says little: the kernel weights at its end are shown instead."""
 
@@ -70,7 +95,7 @@ def write_report(
     >>> write_report("report.html", Record.read("run"), title="Digits")  # doctest: +SKIP
     """
     settings, results, name = record.settings, record.results, name_of(record)
-    flat = [[key, value] for key, value in flat_settings(settings).items() if key not in UNSHOWN]
+    flat = [[PLAIN.get(key, key), value] for key, value in flat_settings(settings).items() if key not in UNSHOWN]
     charts: dict[str, Sequence[Chart | Part]] = {**charts_of(record)}
     tiles = tiles_of([record], name) if len(record.curve) else []
     if results:
@@ -86,6 +111,8 @@ def write_report(
         columns = [column for column in COLUMNS.values() if found.get(column.name) is not None]
         row = [name, found.get("rows", 0), *(found[column.name] for column in columns)]
         table = Table("", [Column("learner"), Column("rows"), *columns], [row])
+    if settings.get("schema"):
+        charts["schema"] = [schema_table(settings["schema"])]
     if certificate is not None and (certificate.value is not None or certificate.guarantee.experts):
         # The page has the rate of mistakes already, and its curve.
         charts["proved"] = [*certificate_tables(certificate)[1:], *certificate_charts(certificate)]
@@ -102,6 +129,15 @@ def write_report(
         commands=[str(settings.get("command") or "")],
         versions=versions_of(record),
     )
+
+
+def schema_table(columns: Sequence[dict[str, Any]]) -> Table:
+    """What became of each column of the file."""
+    ordered = sorted(columns, key=lambda one: one["role"] != "label")
+    rows = [[one["name"], one["role"], one["encoded"], one["examples"]] for one in ordered[:SCHEMA_ROWS]]
+    left = len(columns) - len(rows)
+    note = f"{left:,} more columns are not shown." if left else ""
+    return Table("", ["column of the file", "role", "encoded as", "examples"], rows, note)
 
 
 def name_of(record: Record) -> str:

@@ -150,6 +150,11 @@ def _line(one: Series, chart: Chart, frame: _Frame) -> Iterator[str]:
     kind = "reference" if one.reference else "line"
     dashes = _dashes(one, chart)
     dash = f' stroke-dasharray="{dashes}"' if dashes else ""
+    if one.scattered:
+        known = np.isfinite(x) & np.isfinite(y)
+        dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.2"/>' for a, b in zip(x[known], y[known], strict=True))
+        yield f'<g class="scattered" {_style(one, chart)}>{dots}</g>'
+        return
     yield f"<g {_style(one, chart)}{dash}>"
     for part in _runs(x, y):
         points = _thinned(x[part], y[part])
@@ -204,6 +209,8 @@ def key_of(one: Series, chart: Chart) -> str:
     """The line or the square that stands before a name in the legend, 22 by 12."""
     if chart.stacked:
         return f'<rect class="area" {_style(one, chart)} x="4" y="1" width="14" height="10" rx="2"/>'
+    if one.scattered:
+        return f'<g class="scattered" {_style(one, chart)}><circle cx="11" cy="6" r="3"/></g>'
     dashes = _dashes(one, chart)
     dash = f' stroke-dasharray="{dashes}"' if dashes else ""
     kind = "reference" if one.reference else "line"
@@ -235,7 +242,9 @@ def _description(chart: Chart) -> str:
     ends = []
     for one in chart.series:
         finite = np.flatnonzero(np.isfinite(one.y))
-        if len(finite):
+        if one.scattered:
+            ends.append(f"{len(finite):,} points of {one.name}")
+        elif len(finite):
             ends.append(f"{one.name} ends at {precisely(float(one.y[finite[-1]]), chart.y_unit)}")
     kind = "Stacked areas" if chart.stacked else "Lines"
     return f"{kind} over {chart.x_label or 'x'}. {chart.note} {'; '.join(ends) or 'Nothing to show'}."

@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -13,14 +14,27 @@ from pocketkernel.stream.values import NO_NUMBER, Floats, Texts
 
 ISO = "ISO"
 _DATES = (
-    "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d/%m/%y", "%m/%d/%y", "%d.%m.%y",
-    "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y",
+    "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d/%m/%y", "%m/%d/%y",
+    "%d.%m.%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d. %b %Y", "%d de %b de %Y", "%b %d, %Y", "%b %d %Y", "%b-%d-%Y",
+    "%d %b %y", "%b %d %y",
 )  # fmt: skip
-_MONTHS = ("%b-%Y", "%b %Y", "%B %Y", "%m/%Y", "%Y-%m", "%b-%y")
-_TIMES = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
+_MONTHS = ("%b-%Y", "%b %Y", "%m/%Y", "%Y-%m", "%b-%y")
+_HOURS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f")
+_HALF_DAYS = ("%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p")
+_TIMES = _HOURS + _HALF_DAYS
+_LOGS = (
+    "%a, %d %b %Y %H:%M:%S GMT",
+    "%a, %d %b %Y %H:%M:%S %z",
+    "%a %b %d %H:%M:%S %Y",
+    "%a %b %d %H:%M:%S %z %Y",
+    "%d/%b/%Y:%H:%M:%S %z",
+)
 COMPACT = "%Y%m%d"
 FORMATS = (
-    ISO, *_DATES, *(f"{date} {time}" for date, time in product(_DATES, _TIMES)), *_MONTHS, *_TIMES,
+    ISO, *_DATES, *(f"{date} {time}" for date, time in product(_DATES, _HOURS)),
+    # Where the clock has twelve hours, months come before days.
+    *(f"{date} {time}" for date, time in product(sorted(("%Y-%m-%d", *_DATES), key=lambda d: d[1] == "d"), _HALF_DAYS)),
+    *_LOGS, *_MONTHS, *_TIMES,
 )  # fmt: skip
 """How dates are written, for `datetime.strptime`; the first that fits a column is taken."""
 
@@ -29,7 +43,8 @@ PARTS = ("days", "year", "week", "day")
 
 _SIGNS = {
     "%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d{2}", "%b": r"[^\W\d_]+\.?", "%B": r"[^\W\d_]+\.?",
-    "%H": r"\d{1,2}", "%I": r"\d{1,2}", "%M": r"\d{1,2}", "%S": r"\d{1,2}", "%f": r"\d{1,6}", "%p": r"\w+", " ": r"\s+",
+    "%H": r"\d{1,2}", "%I": r"\d{1,2}", "%M": r"\d{1,2}", "%S": r"\d{1,2}", "%f": r"\d{1,6}", "%p": r"[aApP][mM]",
+    "%a": r"[^\W\d_]+", "%z": r"[-+]\d{2}:?\d{2}", " ": r"\s+",
 }  # fmt: skip
 _SHAPES = {
     form: re.compile("\\d{4}-.+" if form == ISO else re.sub(r"%\w| |\.", lambda sign: _SIGNS.get(sign[0], r"\."), form))
@@ -39,6 +54,21 @@ _SHAPES = {
 _ANY_SHAPE = re.compile("|".join(f"(?:{shape.pattern})" for shape in _SHAPES.values()))
 _SEPARATED = re.compile(r"[-/.:\s]")  # as all of them are, which is soon seen
 LONGEST = 40
+
+_LANGUAGES = """
+january february march april may june july august september october november december
+januar februar märz april mai juni juli august september oktober november dezember
+jänner feber marts april maj juni juli augusti september oktober november desember
+janvier février mars avril mai juin juillet août septembre octobre novembre décembre
+enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
+janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
+januari februari maart april mei juni juli augustus september oktober november december
+"""
+"""Names of the months: in English, German, Austrian and Scandinavian, French, Spanish, Italian, Portuguese, Dutch."""
+
+_WORD = re.compile(r"([^\W\d_]+)(?:\.(?=\s|$))?")
+_MONTH = re.compile(r"%[bB](?:\.(?=\s|$))?")
 
 _ORIGIN = datetime(1970, 1, 1)
 _DAY = 86_400.0
@@ -52,6 +82,8 @@ def format_of(texts: Sequence[str]) -> tuple[str, bool] | None:
     --------
     >>> format_of(["2020-01-31", "2021-05-01T10:00"]), format_of(["31/12/2019"]), format_of(["Dec-2015"])
     (('ISO', False), ('%d/%m/%Y', False), ('%b-%Y', False))
+    >>> format_of(["12. Juni 1998"]), format_of(["6/12/98 3:07 PM"])
+    (('%d. %b %Y', False), ('%m/%d/%y %I:%M %p', True))
     >>> format_of(["01/02/2020"]), format_of(["red"])
     (('%d/%m/%Y', True), None)
     """
@@ -59,7 +91,18 @@ def format_of(texts: Sequence[str]) -> tuple[str, bool] | None:
         return None
     fits = [format for format, shape in _SHAPES.items() if shape.fullmatch(texts[0]) and _fits(texts[0], format)]
     fits = [format for format in fits if all(_fits(text, format) for text in texts)]
-    return (fits[0], "%d/%m" in fits[0] and len(fits) > 1) if fits else None
+    return (fits[0], fits[0] != other_order(fits[0]) in fits) if fits else None
+
+
+def other_order(format: str) -> str:
+    """The format with month and day exchanged.
+
+    Examples
+    --------
+    >>> other_order("%d/%m/%Y %H:%M"), other_order("%m-%d-%Y")
+    ('%m/%d/%Y %H:%M', '%d-%m-%Y')
+    """
+    return re.sub(r"%([dm])([-/])%([dm])", r"%\3\2%\1", format)
 
 
 def is_like_date(text: str) -> bool:
@@ -136,13 +179,43 @@ def _numbers(text: str, format: str, parts: tuple[str, ...]) -> tuple[float, ...
     return tuple(numbers)
 
 
+def _bare(word: str) -> str:
+    """A word in small letters, without accents."""
+    return "".join(sign for sign in unicodedata.normalize("NFKD", word.lower()) if not unicodedata.combining(sign))
+
+
+def _month_names() -> tuple[dict[str, str], dict[str, str]]:
+    """Number of each month by its name or the beginning of it; and by its name or first three letters in English.
+
+    The number is between spaces, as the format has it then, so that it is apart from those of day and year.
+    """
+    names: dict[str, int] = {}
+    english: dict[str, str] = {}
+    languages = [line.split() for line in _LANGUAGES.split("\n") if line]
+    for number, same in enumerate(zip(*languages, strict=True), 1):
+        english |= dict.fromkeys((same[0], same[0][:3]), f" {number:02} ")
+        for name in map(_bare, same):
+            for short in (name[:end] for end in range(3, len(name) + 1)):
+                other = names.setdefault(short, number)
+                names[short] = number if other == number else 0
+    return {name: f" {number:02} " for name, number in names.items() if number}, english
+
+
+_MONTH_NAMES, _ENGLISH = _month_names()
+
+
 def _parsed(text: str, format: str) -> datetime | None:
     try:
-        if format != ISO:
-            return datetime.strptime(text, format)
-        if "-" not in text[:5] or not text[:4].isdecimal() or "W" in text:
-            return None  # what else `fromisoformat` reads are numbers
-        moment = datetime.fromisoformat(text.removesuffix(" UTC"))
+        if format == ISO:
+            if "-" not in text[:5] or not text[:4].isdecimal() or "W" in text:
+                return None  # what else `fromisoformat` reads are numbers
+            moment = datetime.fromisoformat(text.removesuffix(" UTC"))
+        elif "%b" in format or "%B" in format:
+            months = _MONTH_NAMES if "%d" in format and "%Y" in format else _ENGLISH  # "5 set 12" may be anything
+            text = _WORD.sub(lambda word: months.get(_bare(word[1]), word[0]), text)
+            moment = datetime.strptime(text, _MONTH.sub(" %m ", format))
+        else:
+            moment = datetime.strptime(text, format)
         return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
     except (ValueError, OverflowError):
         return None

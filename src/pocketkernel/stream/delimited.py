@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel import _core
-from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, listed, shown
-from pocketkernel.stream.files import LONGEST_LINE, Opened, Text
+from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, expected_number, listed, shown
+from pocketkernel.stream.files import CHUNK, LONGEST_LINE, Opened, Text
 from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import Sample
-from pocketkernel.stream.sniff import LINES, Before, delimiter_of, is_header, lines_before, title_lines
+from pocketkernel.stream.sniff import ALIGNED, LINES, Before, Dialect, dialect_of, is_header, lines_before, title_lines
 from pocketkernel.stream.table import INFERRED, SAMPLE, Schema, Table
 from pocketkernel.stream.values import COMMA, POINT, Texts, to_numbers
 
@@ -41,8 +41,10 @@ class Delimited:
         infer: bool = False,  # whether to be lenient, and to look at the first rows for what the columns are
         wanted: Sequence[str] = (),  # columns that the file should have: no further look is needed then
     ) -> None:
-        if delimiter is not None and (len(delimiter.encode()) != 1 or delimiter in '"\n\r'):
-            raise ValueError(f"delimiter={delimiter!r} is not supported: use one ASCII character, such as ',' or ';'.")
+        if delimiter is not None and not is_delimiter(delimiter):
+            raise ValueError(
+                f"delimiter={delimiter!r} is not supported: use one ASCII character, such as ',' or ';', or two spaces."
+            )
         self.text, self.skipped, self.lenient = Text(opened), skipped, infer
         if not wanted:
             self.text.fill()
@@ -50,17 +52,19 @@ class Delimited:
             self.text.more()
         self._check_text()
         before = self._skip_lines_before() if infer else Before()
-        if delimiter is None:
-            start = self.text.buffer[self.text.at : self.text.at + (1 << 16)]
-            delimiter = before.delimiter or (delimiter_of(start, usual, wanted) if infer else usual)
-        self.delimiter = delimiter
+        found = Dialect(usual)
+        if infer:
+            found = dialect_of(self.text.buffer[self.text.at : self.text.at + (1 << 16)], usual, wanted)
+        delimiter = delimiter or before.delimiter or found.delimiter
+        self.dialect = Dialect(delimiter, found.quote)
         self._may_have_names = header is not False and columns is None
         titles = self._skip_titles(wanted) if infer and self._may_have_names else range(0)
         first = self._first_record()
         above = self._names_above(before, first, wanted) if self._may_have_names else []
         if header is None:
             header = bool(above) or self._has_header(first, columns, wanted)
-        self.header, self.remarks = header, _remarks(before, bool(above), titles)
+        self.header = header
+        self.remarks = [*filter(None, [opened.remark]), *_remarks(before, bool(above), titles)]
         if header and self._first_faults:
             raise next(iter(self._first_faults.values()))
         if header:
@@ -75,8 +79,8 @@ class Delimited:
                 raise self._refused(f"{len(names)} fields, one for each of columns=", f"{len(first)}")
         if len(names) == 1 and (other := next((c for c in ";\t|," if c != delimiter and c in names[0]), "")):
             raise self._refused(f"fields divided by {delimiter!r}", f"{other!r}: give delimiter={other!r}")
-        self.names = names
-        self.schema = Schema(names, [] if wanted else self._numeric(len(names), INFERRED if infer else sample))
+        self.names, self._most = names, INFERRED
+        self.schema = Schema(names, [] if wanted else self._numeric(len(names), sample))
 
     def _check_text(self) -> None:
         """Refuse what is not text in a code that is read."""
@@ -108,7 +112,7 @@ class Delimited:
     def _skip_titles(self, wanted: Sequence[str]) -> range:
         """Go past lines above the table that are no part of it, if names follow; their numbers."""
         text, start = self.text, self.text.at
-        size, lines = title_lines(text.buffer[start : start + (1 << 16)], self.delimiter, wanted)
+        size, lines = title_lines(text.buffer[start : start + (1 << 16)], self.dialect, wanted)
         text.advance(start + size, lines)
         if lines and not self._has_header(self._first_record(), None, wanted):
             text.advance(start, -lines)
@@ -126,7 +130,7 @@ class Delimited:
         page, found, _, _ = self._first_rows(letters)
         numeric = [name for name, is_number in zip(*self.schema, strict=True) if is_number]
         numbers = page.numbers[:found]
-        decimal = COMMA if self.delimiter == ";" else POINT
+        decimal = COMMA if self.dialect.delimiter == ";" else POINT
         return Sample(
             rows, whole, texts, dict(zip(numeric, numbers.T, strict=True)), decimal=decimal, remarks=self.remarks
         )
@@ -143,7 +147,7 @@ class Delimited:
         page = _Page(letters, max(FEWEST_ROWS, min(ROWS, NUMBERS // max(1, len(names)))))
         text = self.text
         while True:
-            done = page.read(text, self.delimiter)
+            done = page.read(text, self.dialect)
             if done.rows:
                 faults: dict[int, StreamError] = {}
                 columns = dict(zip(texts, self._texts(page.spans[: done.rows], faults), strict=True))
@@ -152,12 +156,26 @@ class Delimited:
                 yield table.without(faults) if faults else table
             text.advance(done.end, done.lines)
             if done.fault:
-                self.skipped.report(self._error(done, label))
+                error = self._error(done, label)
+                if self.skipped.on_error == "mark":
+                    error.texts = self._texts_here(texts, kinds)
+                self.skipped.report(error)
                 text.advance(done.next, done.next_lines - done.lines)
+                if len(self.skipped.marked) >= ROWS:  # one after the other: whoever takes them is not kept waiting
+                    yield Table(
+                        text.name, np.empty(0, np.int64), numbers, page.numbers[:0], {name: [] for name in texts}
+                    )
             elif done.rows < len(page.lines):
                 if text.final:
                     return
                 text.more()
+
+    def _texts_here(self, names: list[str], kinds: dict[str, str]) -> dict[str, str | None]:
+        """The columns of text of the next record, if it has the right number of fields."""
+        page = _Page("".join("t" if kinds.get(name) == "t" else "-" for name in self.names), 1)
+        if not page.read(self.text, self.dialect).rows:
+            return {}
+        return dict(zip(names, (texts[0] for texts in self._texts(page.spans, {})), strict=True))
 
     @no_search()
     def _texts(self, spans: npt.NDArray[np.int64], faults: dict[int, StreamError]) -> list[list[str | None]]:
@@ -172,7 +190,7 @@ class Delimited:
         except UnicodeDecodeError:
             texts = [self._odd_text(begin, end, k % rows, faults) for k, (begin, end) in enumerate(places)]
         for k in np.flatnonzero(ends < 0).tolist():
-            texts[k] = (texts[k] or "").replace('""', '"') or None
+            texts[k] = (texts[k] or "").replace(2 * self.dialect.quote, self.dialect.quote) or None
         return [texts[k * rows : (k + 1) * rows] for k in range(width)]
 
     def _odd_text(self, begin: int, end: int, row: int, faults: dict[int, StreamError]) -> str | None:
@@ -192,13 +210,13 @@ class Delimited:
         text = self.text
         page, lines = _Page("", 1), 0
         while True:
-            done = page.read(text, self.delimiter)
+            done = page.read(text, self.dialect)
             if not done.rows and not done.fault and not text.final:
                 text.more()
                 continue
             if done.fault == "fields":
                 page = _Page("t" * done.detail, 1)
-                done = page.read(text, self.delimiter)
+                done = page.read(text, self.dialect)
             if not done.fault:
                 break
             text.advance(done.end, done.lines)
@@ -216,7 +234,7 @@ class Delimited:
 
     def _names_above(self, before: Before, first: list[str], wanted: Sequence[str]) -> list[str]:
         """The names of the columns, if the last comment before the table has them, given the first record below it."""
-        above = before.named(self.delimiter)
+        above = before.named(self.dialect)
         if len(above) != len(first) or len(above) < 2 or not all(above) or any(map(_is_number, above)):
             return []
         if wanted:
@@ -232,7 +250,7 @@ class Delimited:
             numbered = set(wanted) <= {f"column{n}" for n in range(1, len(first) + 1)}  # without names
             return bool(set(wanted) & set(first)) or not (numbered or any(map(_is_number, first)))
         page = _Page("t" * min(len(first), HEADER_COLUMNS) + "-" * (len(first) - HEADER_COLUMNS), LINES)
-        below = page.read(self.text, self.delimiter, self._after_first)
+        below = page.read(self.text, self.dialect, self._after_first)
         if below.fault == "fields" and below.rows == 0 and below.detail == len(first) + 1:
             return True  # as R writes row names: without a name of their own
         first = first[:HEADER_COLUMNS]
@@ -243,7 +261,7 @@ class Delimited:
     def _named(self, first: list[str]) -> list[str]:
         """Names of the columns; without a name, their number."""
         if self.lenient:
-            done = _Page("t" * len(first), 1).read(self.text, self.delimiter, self._after_first)
+            done = _Page("t" * len(first), 1).read(self.text, self.dialect, self._after_first)
             if done.fault == "fields" and done.detail == len(first) + 1:
                 first = ["", *first]
         names = [field or f"column{n}" for n, field in enumerate(first, 1)]
@@ -261,12 +279,14 @@ class Delimited:
     def _numeric(self, count: int, sample: int) -> list[bool]:
         """Whether the first rows have numbers in each column: try, and take off a column that does not."""
         self._read_enough()
+        if self.lenient:
+            sample = self._most = self._rows_of_a_chunk()
         letters = ["n"] * count
         text = self.text
         left, start = min(sample, max(1, NUMBERS // count)), text.at
         page = _Page("".join(letters), left)
         while left:
-            done = page.after(len(page.lines) - left).read(text, self.delimiter, start)
+            done = page.after(len(page.lines) - left).read(text, self.dialect, start)
             left, start = left - done.rows, done.end
             if done.fault == "number":
                 self._take_off_text(letters, start)
@@ -279,35 +299,40 @@ class Delimited:
 
     def _first_rows(self, letters: str) -> tuple["_Page", int, int, _core.Parsed | None]:
         """The first rows, how many, and where they end; without those that cannot be read, and the first fault."""
-        most, rows, start = min(INFERRED, max(1, NUMBERS // len(letters))), 0, self.text.at
+        most, rows, start = min(self._most, max(1, NUMBERS // len(letters))), 0, self.text.at
         page, fault = _Page(letters, most), None
         while rows < most:
-            done = page.after(rows).read(self.text, self.delimiter, start)
+            done = page.after(rows).read(self.text, self.dialect, start)
             rows, start = rows + done.rows, done.next if done.fault else done.end
             if not done.fault:
                 break
             fault = fault or done
         return page, rows, start, fault
 
+    def _rows_of_a_chunk(self) -> int:
+        """How many rows are looked at: those of the first chunk, however much of a file or of a pipe is there."""
+        page, rows, _, _ = self._first_rows("-" * (len(self.names) - 1) + "t")
+        return max(1, int(np.count_nonzero(np.abs(page.spans[:rows, 0, 1]) < CHUNK)))
+
     def _read_enough(self) -> None:
         """Read on until there is a row to look at, and it is known whether a quote that is open at the end is stray."""
         text = self.text
         while not text.final and len(text.buffer) - text.at <= LONGEST_LINE:
-            end = _core.delimited_end(text.buffer, text.at, self.delimiter, len(self.names))
+            end = _core.delimited_end(text.buffer, text.at, self.dialect.delimiter, len(self.names), self.dialect.quote)
             if text.buffer.find(b"\n", end) < 0 and self._has_row():
                 return
             text.more()
 
     def _has_row(self) -> bool:
         page, start = _Page("-" * len(self.names), 1), self.text.at
-        while (done := page.read(self.text, self.delimiter, start)).fault:
+        while (done := page.read(self.text, self.dialect, start)).fault:
             start = done.next
         return done.rows > 0
 
     def _take_off_text(self, letters: list[str], start: int) -> None:
         """Mark all columns that have no number in the record at `start`: together, as reading it for each is slow."""
         page = _Page("".join("t" if letter == "n" else "-" for letter in letters), 1)
-        page.read(self.text, self.delimiter, start)
+        page.read(self.text, self.dialect, start)
         asked = [place for place, letter in enumerate(letters) if letter == "n"]
         one = _Page("n", 1)
         for place, (begin, end) in zip(asked, page.spans[0].tolist(), strict=True):
@@ -326,13 +351,31 @@ class Delimited:
             return text.error("a quote that is closed", text.buffer[done.at : done.next].rstrip(), done.at)
         raw = text.buffer[done.at : max(done.next, text.buffer.find(b"\n", done.at))]
         if done.fault == "quote":
-            return text.error(f"{self.delimiter!r} or the end of the line after a quote", raw[:20].rstrip(), done.at)
+            sign = "a blank" if self.dialect.delimiter in ALIGNED else repr(self.dialect.delimiter)
+            return text.error(f"{sign} or the end of the line after a quote", raw[:20].rstrip(), done.at)
         name = self.names[done.detail]
-        word = raw.split(b'"' if text.buffer[done.at - 1 : done.at] == b'"' else self.delimiter.encode(), 1)[0]
-        error = text.error("a finite number", shown(word.strip()), done.at, name)
+        delimiter, quote = (sign.encode() for sign in self.dialect)
+        word = raw.split(quote if text.buffer[done.at - 1 : done.at] == quote else delimiter, 1)[0]
+        error = text.error(expected_number(name, label), shown(word.strip()), done.at, name)
         if not _looks_like_a_number(word):
             error.advice = advice_on_text(name, label)
         return error
+
+
+def read_numbers(texts: Texts) -> tuple[npt.NDArray[np.float64], int | None]:
+    """The numbers of fields as a CSV file has them, NaN where they are missing, and the first row that has none.
+
+    Examples
+    --------
+    >>> read_numbers(["1.5", None, " 2e3", "NA"]), read_numbers(["1", "red"])[1]
+    ((array([1.5e+00,     nan, 2.0e+03,     nan]), None), 1)
+    """
+    page = _Page("n", len(texts))
+    fields = "".join(['"' + (text or "").replace('"', '""') + '"\n' for text in texts])
+    done = _core.parse_delimited(
+        fields.encode("utf-8", "surrogatepass"), 0, True, ",", page.letters, page.numbers, page.spans, page.lines
+    )
+    return page.numbers[:, 0], done.rows if done.fault else None
 
 
 class _Page:
@@ -344,10 +387,11 @@ class _Page:
         self.spans = np.empty((rows, letters.count("t"), 2), np.int64)
         self.lines = np.empty(rows, np.int64)
 
-    def read(self, text: Text, delimiter: str, start: int | None = None) -> _core.Parsed:
+    def read(self, text: Text, dialect: Dialect, start: int | None = None) -> _core.Parsed:
         start = text.at if start is None else start
+        delimiter, quote = dialect
         return _core.parse_delimited(
-            text.buffer, start, text.final, delimiter, self.letters, self.numbers, self.spans, self.lines
+            text.buffer, start, text.final, delimiter, self.letters, self.numbers, self.spans, self.lines, quote
         )
 
     def after(self, rows: int) -> "_Page":
@@ -361,6 +405,11 @@ class _Page:
         return _core.parse_delimited(
             b'"' + raw + b'"', 0, True, ",", self.letters, self.numbers, self.spans, self.lines
         )
+
+
+def is_delimiter(text: str) -> bool:
+    """Whether fields can be divided by it."""
+    return text in ALIGNED or (len(text) == 1 and text.isascii() and text not in '"\n\r')
 
 
 def _remarks(before: Before, are_names: bool, titles: range) -> list[str]:

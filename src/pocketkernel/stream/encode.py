@@ -29,12 +29,12 @@ from pocketkernel.stream.labels import (
     plain_classes,
     rows_until,
 )
+from pocketkernel.stream.places import MAX_CATEGORIES
 from pocketkernel.stream.table import Schema, Table
 from pocketkernel.stream.values import NO_VALUE, Floats, Texts, is_style, to_numbers
 
 Missing = Literal["error", "mean", "keep"]
 MISSING = "a value (or missing='mean')"
-MAX_CATEGORIES = 32
 WIDEST = 1_000_000  # as the core has it
 VERSION = 2  # of an encoding that is written down
 _NOT_WRITTEN = ("features", "frozen", "room")
@@ -232,8 +232,9 @@ class Encoding:
         columns = {name: texts[name] for name in names if name in texts}
         words = set(chain.from_iterable(columns.values())) & NO_VALUE - {None}
         for name, column in columns.items() if words else ():
-            if not words.isdisjoint(column):
-                texts[name] = [None if text in words else text for text in column]
+            none = words.difference(self.classes or ()) if name == self.label else words  # a class may be called "-"
+            if not none.isdisjoint(column):
+                texts[name] = [None if text in none else text for text in column]
         return replace(table, texts=texts)
 
     def _written(self, table: Table, bad: Bad) -> dict[int, Floats]:
@@ -304,7 +305,10 @@ class Encoding:
         for row, (place, expected, found) in bad.items():
             if row < stop:
                 name, line = str(self.label) if place < 0 else self.features[place].name, int(table.lines[row])
-                faults.append(StreamError(expected, found, file=table.file, line=line, field=name, unit=table.unit))
+                fault = StreamError(expected, found, file=table.file, line=line, field=name, unit=table.unit)
+                if self.id in table.texts:
+                    fault.texts = {str(self.id): table.texts[str(self.id)][row]}
+                faults.append(fault)
         for fault in sorted(faults, key=lambda fault: fault.line or 0):
             skipped.report(fault)
         return good

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pocketkernel._text import plain
 
-OnError = Literal["raise", "skip"]
+OnError = Literal["raise", "skip", "mark"]
 KEPT = 10
 
 
@@ -25,7 +25,7 @@ class StreamError(ValueError):
     line : int, default=None
         Line of the file, from 1; of a file without lines, the row.
     column : int, default=None
-        Byte of the line, from 1.
+        Byte of the line, from 1; of a field, its name says more.
     field : str, default=""
         Name of the column of the table.
     unit : str, default="line"
@@ -37,7 +37,7 @@ class StreamError(ValueError):
     --------
     >>> raise StreamError("a number", "'x'", file="a.csv", line=3, column=5, field="age")
     Traceback (most recent call last):
-    pocketkernel.stream.errors.StreamError: a.csv, line 3, column 5 (age): expected a number, found 'x'
+    pocketkernel.stream.errors.StreamError: a.csv, line 3, column 'age': expected a number, found 'x'
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class StreamError(ValueError):
     ) -> None:
         self.expected, self.found, self.advice = expected, found, advice
         self.file, self.line, self.column, self.field, self.unit = file, line, column, field, unit
+        self.texts: dict[str, str | None] = {}  # of the row's columns, where it is marked and they could be read
         super().__init__(expected)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -63,10 +64,11 @@ class StreamError(ValueError):
     def __str__(self) -> str:
         where = [self.file] if self.file else []
         where += [f"{self.unit} {self.line}"] if self.line is not None else []
-        where += [f"column {self.column}"] if self.column is not None else []
-        place = ", ".join(where)
         if self.field:
-            place += f" ({self.field})" if self.column is not None else f"{', ' if place else ''}column {self.field!r}"
+            where.append(f"column {self.field!r}")
+        elif self.column is not None:
+            where.append(f"byte {self.column}")
+        place = ", ".join(where)
         return plain(
             f"{place}: expected {self.expected}"
             + (f", found {self.found}" if self.found else "")
@@ -101,12 +103,15 @@ class Skipped:
         How many.
     reports : list of StreamError
         The first ten.
+    marked : list of StreamError
+        With "mark", all since the list was emptied, for somebody who gives every row an answer.
     """
 
     on_error: OnError = "raise"
     advice: str = ""
     count: int = 0
     reports: list[StreamError] = field(default_factory=list)
+    marked: list[StreamError] = field(default_factory=list, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def report(self, error: StreamError) -> None:
@@ -118,6 +123,18 @@ class Skipped:
             self.count += 1
             if len(self.reports) < KEPT:
                 self.reports.append(error)
+            if self.on_error == "mark":
+                self.marked.append(error)
+
+    def take_marked(self) -> list[StreamError]:
+        """The errors that were marked since this was called."""
+        taken, self.marked = self.marked, []
+        return taken
+
+
+def expected_number(field: str, label: str | None, usual: str = "a finite number") -> str:
+    """What should be in a column of numbers, which may be that of the labels."""
+    return "a label that is a number, as in the first rows" if field == label else usual
 
 
 def shown(text: bytes | str) -> str:

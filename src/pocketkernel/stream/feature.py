@@ -1,13 +1,12 @@
 """One column of a table on its way to numbers: what kind it is, and what has been learned of it."""
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from pocketkernel._fields import Check, all_fields, is_count, is_flag, is_number, is_text, list_of
+from pocketkernel._hash import hash_of
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import dates, values
 from pocketkernel.stream.values import Floats, Texts
@@ -15,7 +14,6 @@ from pocketkernel.stream.values import Floats, Texts
 Kind = Literal["number", "decimal", "boolean", "date", "category"]
 KINDS = get_args(Kind)
 MOST_CATEGORIES = 1 << 16
-SHORT = 100  # characters of a text that may stay in a cache, which holds many
 
 
 @dataclass(slots=True)
@@ -32,7 +30,9 @@ class Feature:
     parts : sequence of str
         What is told of a date.
     places, spare : int
-        Columns for the first levels of a category, and columns that further levels share.
+        Columns for levels of a category that have one of their own, and columns that further levels share.
+    apart : bool
+        Whether further levels have no column if there is none to share; otherwise they share those of the first levels.
     flag : bool
         Whether a further column says that the value is missing.
     categories : dict
@@ -49,6 +49,7 @@ class Feature:
     parts: Sequence[str] = ()
     places: int = 0
     spare: int = 0
+    apart: bool = False
     flag: bool = False
     categories: dict[str, int] = field(default_factory=dict)
     hashed: int = 0
@@ -88,7 +89,7 @@ class Feature:
         return found[:, None], wrong
 
     def places_of(self, texts: Texts, *, frozen: bool) -> list[int]:
-        """Place of each level: its own if it was among the first, or else one that its text decides.
+        """Place of each level: its own if it has one, or else one that its text decides; -1 if it has none.
 
         The place of a missing value is that of the flag, after those of the levels; -1 without a flag.
         """
@@ -105,9 +106,11 @@ class Feature:
             if text is None:
                 places[row] = absent
             elif places[row] < 0:
-                self.hashed += 1
-                place = _hash(text)
-                places[row] = self.places + place % self.spare if self.spare else place % self.places
+                self.hashed += not frozen
+                if self.spare:
+                    places[row] = self.places + hash_of(text) % self.spare
+                elif not self.apart:
+                    places[row] = hash_of(text) % self.places
         return places
 
     def copy(self) -> "Feature":
@@ -136,8 +139,10 @@ class Feature:
         is_category = self.kind == "category"
         if len(self.categories) > self.places:
             raise ModelFileError(f"{where}.categories are {len(self.categories)}, and {self.places} have a place.")
-        if is_category != (self.places > 0) or (self.spare and not is_category):
+        if is_category != (self.places + self.spare > 0):
             raise ModelFileError(f"{where}.places cannot be {self.places} for a {self.kind}.")
+        if self.apart and (self.spare or not is_category):
+            raise ModelFileError(f"{where}.apart cannot be true for a {self.kind} with {self.spare} shared columns.")
         if self.kind == "decimal":
             good_style = values.is_style(self.style)
         else:
@@ -150,15 +155,6 @@ class Feature:
 
 _NAMES = [one.name for one in fields(Feature)]
 _fields_of = attrgetter(*_NAMES)
-
-
-def _hash(text: str) -> int:
-    return _cached_hash(text) if len(text) <= SHORT else _cached_hash.__wrapped__(text)
-
-
-@lru_cache(maxsize=1 << 14)
-def _cached_hash(text: str) -> int:
-    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
 def _is_kind(value: Any) -> bool:
@@ -187,6 +183,7 @@ _CHECKS: dict[str, Check] = {
     "parts": list_of(_is_part),
     "places": _are_places,
     "spare": _are_places,
+    "apart": is_flag,
     "flag": is_flag,
     "categories": _are_categories,
     "hashed": is_count,

@@ -13,17 +13,20 @@ import lzma
 import os
 import re
 import sys
+import tarfile
 import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from pocketkernel._optional import optional
+from pocketkernel.stream import archives
 from pocketkernel.stream.errors import StreamError, shown
+from pocketkernel.stream.sniff import LINES, aligned_by
 
 Source = str | os.PathLike[str] | BinaryIO | Iterable[str | os.PathLike[str]]
 
@@ -32,18 +35,21 @@ CHUNK = 1 << 20
 FEW_LINES = 16
 LONGEST_LINE = 64 << 20
 STDIN = "-"
-ZIP, WORKBOOK = (b"PK\x03\x04", b"PK\x05\x06"), "[Content_Types].xml"  # the latter of an empty archive
-ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
+MOST_WRAPPERS = 4  # compressions and archives around each other
+ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".tgz", ".tbz2", ".txz", ".xlsx", ".xlsb", ".xls", ".ods")
 SUFFIXES = {
     "libsvm": (".svm", ".libsvm", ".svmlight"),
     "csv": (".csv",),
     "tsv": (".tsv", ".tab"),
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
-    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "jsonl": (".jsonl", ".ndjson", ".json", ".geojson", ".geojsonl"),
+    "arff": (".arff",),
+    "vw": (".vw",),
 }
-_BROKEN = (EOFError, OSError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
+_BROKEN = (EOFError, OSError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, tarfile.TarError)
 _LIBSVM_LINE = re.compile(rb"[-+.\deE]+[ \t]+\d+:")
+_VW_LINE = re.compile(rb"(?:[-+.\deE]+[ \t]){1,3}(?:'\S*)?\|(?:[A-Za-z_]\S* | \S+:[-+.\d])")
 
 
 class StoppedError(Exception):
@@ -92,6 +98,8 @@ class Opened:
     owned: bool = False  # whether a file that is read only once is to be closed at its end
     inner: str = ""  # name of the file in an archive
     unpacked: int = 0  # its bytes, which are then those that `raw` counts
+    remark: str = ""  # what else was found
+    broken: Exception | None = field(default=None, repr=False)  # what was wrong with the first bytes
 
     def read(self, size: int, *, wait: bool = True) -> bytes:
         """Read bytes, or without waiting for all of them; broken compression is an error of the stream."""
@@ -102,6 +110,8 @@ class Opened:
     def whole(self) -> Iterator[None]:
         """Within this, broken compression is an error of the stream."""
         try:
+            if self.broken is not None:
+                raise self.broken
             yield
         except _BROKEN as error:
             if not self.compressed:
@@ -112,12 +122,18 @@ class Opened:
         """Close the file."""
         self.raw.file.close()
 
+    def start(self) -> bytes:
+        """How it begins; nothing if that cannot be told, which is reported when it is read."""
+        try:
+            return cast(io.BufferedReader, self.file).peek(archives.TELLING)[: archives.TELLING]
+        except _BROKEN as error:
+            self.broken = error
+            return b""
+
     def peek(self, size: int) -> bytes:
         """The first bytes, which stay to be read."""
-        try:
+        with self.whole():
             return cast(io.BufferedReader, self.file).peek(size)
-        except _BROKEN as error:
-            raise StreamError("compressed data that is whole", str(error), file=self.name) from error
 
 
 @dataclass
@@ -192,16 +208,46 @@ def _opened(file: BinaryIO, name: str, path: Path | None = None) -> Opened:
     if path is None:
         _widen(file)
     raw = Counted(file)
-    plain = io.BufferedReader(raw, BUFFER)
-    start = plain.peek(6)[:6]
-    if start.startswith(ZIP):
-        return _member(file, name, path)
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return Opened(name, io.BufferedReader(_FromUtf16(plain, name), BUFFER), raw, False, path)
-    for magic, kind in COMPRESSED.items():
-        if start.startswith(magic):
-            return Opened(name, kind(plain), raw, True, path)
-    return Opened(name, plain, raw, False, path)
+    opened = Opened(name, io.BufferedReader(raw, BUFFER), raw, False, path)
+    kinds: list[Callable[..., Any]] = []  # how to come to the same place again from the start of the file
+    for _ in range(MOST_WRAPPERS):
+        start = opened.start()
+        kind = next((kind for magic, kind in COMPRESSED.items() if start.startswith(magic)), None)
+        if kind is not None:
+            opened.file, opened.compressed = kind(opened.file), True
+            kinds.append(kind)
+        elif start.startswith((*archives.ZIP, archives.OLD_WORKBOOK)) or archives.is_tar(start):
+            opened = _member(opened, start, kinds)
+        else:
+            break
+    if opened.start().startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        opened.file = io.BufferedReader(_FromUtf16(opened.file, name), BUFFER)
+    return opened
+
+
+def _member(opened: Opened, start: bytes, kinds: list[Callable[..., Any]]) -> Opened:
+    """What is in an archive or a workbook."""
+    path, is_tar = opened.path, archives.is_tar(start)
+    if path is None:
+        how = "pipe what it has: tar -xOf FILE | ..." if is_tar else "compress with gzip"
+        kind = "a .tar archive" if is_tar else "a .zip archive or a workbook"
+        raise ValueError(f"{opened.name}: {kind} cannot be read from a pipe: use a file, or {how}.")
+    if opened.inner or (kinds and not is_tar):
+        raise StreamError("a table in the archive", "another archive", file=opened.name)
+    if is_tar:
+        with path.open("rb") as file:
+            again: Any = file
+            for unpack in kinds:
+                again = unpack(again)
+            member = archives.in_tar(opened.name, again, cast(BinaryIO, opened.file))
+        kinds.clear()
+        inside = cast(io.BufferedIOBase, member.file)
+        return replace(opened, file=inside, compressed=True, inner=member.name)
+    opened.close()
+    member = archives.zipped(path) if start.startswith(archives.ZIP) else archives.table_of_workbook(path)
+    raw = Counted(member.file)
+    file = io.BufferedReader(raw, BUFFER)
+    return Opened(opened.name, file, raw, True, path, inner=member.name, unpacked=member.size, remark=member.remark)
 
 
 class _FromUtf16(io.RawIOBase):
@@ -242,29 +288,6 @@ COMPRESSED: dict[bytes, Callable[..., Any]] = {
     b"\xfd7zXZ\x00": lzma.open,
     b"\x28\xb5\x2f\xfd": _zstandard,
 }
-
-
-def _member(file: BinaryIO, name: str, path: Path | None) -> Opened:
-    """The only file in a .zip archive."""
-    if path is None:
-        raise ValueError(f"{name}: a .zip archive cannot be read from a pipe: use a file, or compress with gzip.")
-    file.close()
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            members = [
-                one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")
-            ]
-            if WORKBOOK in names:
-                raise StreamError("a table as text", "an Excel workbook: save the sheet as CSV", file=name)
-            if len(members) != 1:
-                found = f"{len(members)}: {', '.join(one.filename for one in members[:5])}" if members else "none"
-                raise StreamError("one file in the archive", found, file=name)
-            member = Counted(cast(BinaryIO, archive.open(members[0])))
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # broken, encrypted, an odd compression
-        raise StreamError("a .zip archive that can be read", str(error), file=name) from error
-    inner, size = members[0].filename, members[0].file_size
-    return Opened(name, io.BufferedReader(member, BUFFER), member, True, path, inner=inner, unpacked=size)
 
 
 def find(source: Source) -> Files:
@@ -317,7 +340,7 @@ def named_format(name: str) -> str | None:
     ('csv', None)
     """
     name = name.lower()
-    for ending in ENDINGS:
+    while ending := next(filter(name.endswith, ENDINGS), ""):
         name = name.removesuffix(ending)
     return next((known for known, suffixes in SUFFIXES.items() if name.endswith(suffixes)), None)
 
@@ -328,24 +351,22 @@ def guess_format(opened: Opened) -> str:
         return known
     start = opened.peek(1 << 16)
     lines = [line for line in start.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
-    line = next((line for line in lines if not line.startswith(b"#")), b"")
+    line = next((line for line in lines if not line.startswith((b"#", b"%"))), b"")
     signs = {
         "parquet": start.startswith(b"PAR1"),
         "arrow": start.startswith((b"ARROW1", b"\xff\xff\xff\xff")),
         "jsonl": line.lstrip().startswith((b"{", b"[{")) or line.strip() == b"[",
         "libsvm": _LIBSVM_LINE.match(line) is not None,
+        "arff": line.strip().lower().startswith((b"@relation", b"@attribute")),
+        "vw": _VW_LINE.match(line) is not None,
         "tsv": b"\t" in line,
-        "csv": any(sign in line for sign in (b",", b";", b"|")) or _has_words(lines),
+        "csv": any(sign in line for sign in (b",", b";", b"|"))
+        or (len(lines) > 1 and aligned_by([line.decode("utf-8", "replace") for line in lines[:LINES]]) != ""),
     }
     for known, is_it in signs.items():
         if is_it:
             return known
     raise ValueError(f"the format of {opened.name} cannot be detected: set format=, one of {', '.join(SUFFIXES)}.")
-
-
-def _has_words(lines: list[bytes]) -> bool:
-    """Whether the first lines have the same number of words, and several."""
-    return len({len(line.split(b" ")) for line in lines[:10]}) == 1 and len(lines) > 1 and b" " in lines[0].strip()
 
 
 class Text:

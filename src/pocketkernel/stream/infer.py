@@ -2,18 +2,20 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Literal, NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pocketkernel.stream import dates, values
 from pocketkernel.stream.values import COMMA, NO_VALUE, POINT, Floats, Texts
 
-Role = Literal["number", "decimal", "boolean", "date", "category", "id", "text", "constant", "empty", "list"]
-LEFT_OUT = ("id", "text", "constant", "empty", "list")
+Role = Literal["number", "decimal", "boolean", "date", "category", "id", "text", "many", "constant", "empty", "list"]
+LEFT_OUT = ("id", "text", "many", "constant", "empty", "list")
 EXAMPLES = 3
 FEWEST_ROWS = 5
 TYPOS = 0.01  # share of values that may be wrong in a column of numbers or dates
@@ -24,7 +26,19 @@ FEW_WORDS = 3  # different ones among numbers that may stand for something speci
 FEWEST_IDS = 10  # texts that are all different, and no categories for that
 LONG = 40  # characters of a text, on average
 FIRST_DAY, LAST_DAY = 19_000_101, 21_001_231  # that a whole number may stand for
-_ID = re.compile(r"(?:^|[_\W])(?:id|uuid|guid|key|index|nr|no|rowid|rownum)$|[a-z](?:Id|ID|Key|Nr|No)$", re.IGNORECASE)
+ONCE = 0.9  # share of texts that occur once, above which they are no categories
+DENSE, EVEN = (
+    0.3,
+    0.4,
+)  # of whole numbers that may be ids: the share of the range that occurs, of rows in its upper half
+MANY_NUMBERS = 366  # different ones, more than days of a year
+_ID = re.compile(
+    r"(?:^|[_\W])(?i:id|uuid|guid|key|index|nr|no|num|number|rowid|rownum)$|[a-z](?:Id|ID|Key|Nr|No|Num|Number)$"
+)
+_CODES = re.compile(
+    r"(?:^|[_\W])(?i:id|uuid|guid|key|codes?|fips|sku|zip|zip_?codes?|post_?codes?|plz)$|[a-z](?:Id|ID|Key|Code|Zip)$"
+    r"|^(?i:user|customer|client|product|item|store|shop|seller|patient|subject|student|school|device|station)$",
+)
 _NAMELESS = re.compile(r"column\d+|unnamed: \d+|index|rownames?", re.IGNORECASE)
 _CODE = re.compile(r"0\d+")
 _CODE_AMONG = re.compile(r"(?:^| )0\d")
@@ -43,6 +57,7 @@ class Sample(NamedTuple):
     lists: frozenset[str] = frozenset()  # columns that have lists or objects
     decimal: str = POINT  # the usual decimal sign of such files
     remarks: Sequence[str] = ()  # what else was found in the file
+    levels: Mapping[str, Sequence[str]] = MappingProxyType({})  # of columns of which the file tells all that there are
 
 
 @dataclass(slots=True)
@@ -72,6 +87,7 @@ class Guess:
     note: str = ""
     examples: tuple[str, ...] = ()
     counted: Counter[str] | None = field(default=None, repr=False)
+    closed: bool = False  # whether there are no other levels
 
     @property
     def levels(self) -> Counter[str]:
@@ -88,9 +104,17 @@ class Guess:
         """Number of values."""
         return self.levels.total()
 
+    def values(self) -> npt.NDArray[Any]:
+        """Its values as labels: numbers if it has nothing else, else text."""
+        texts = list(self.levels.elements())
+        if self.role not in ("number", "decimal", "id", "date"):
+            return np.array(texts)
+        numbers, wrong = values.to_numbers(texts, self.style if self.role == "decimal" else POINT)
+        return np.array(texts) if wrong else numbers
+
     def saturated(self, whole: bool) -> bool:
         """Whether few rows will have levels that are not among these (by Good and Turing's estimate)."""
-        if whole:
+        if whole or self.closed:
             return True
         singles = sum(count == 1 for count in self.levels.values())
         return len(self.levels) > 1 and singles <= UNSEEN * self.present
@@ -126,7 +150,8 @@ def _plain_numbers(sample: Sample) -> set[str]:
     broken = (~absent & (numbers != np.floor(numbers))).any(axis=1)
     with np.errstate(invalid="ignore"):  # infinity less infinity
         counting = high - low + 1 == np.sum(~absent, axis=1)
-    plain = (low < high) & (broken | ~(counting | ((low >= FIRST_DAY) & (high <= LAST_DAY))))
+    likely_ids = (low >= 0) & (low <= high / 100) & (high > MANY_NUMBERS) & (sample.rows > 2 * MANY_NUMBERS)
+    plain = (low < high) & (broken | ~(counting | likely_ids | ((low >= FIRST_DAY) & (high <= LAST_DAY))))
     return {
         name
         for name, is_plain, is_broken in zip(sample.numbers, plain.tolist(), broken.tolist(), strict=True)
@@ -136,7 +161,7 @@ def _plain_numbers(sample: Sample) -> set[str]:
 
 def _may_be_codes(name: str, texts: Texts) -> bool:
     """Whether whole numbers may be ids by their name, or have leading zeros."""
-    by_name = len(texts) >= MANY and _ID.search(name) is not None
+    by_name = len(texts) >= MANY and bool(_ID.search(name) or _CODES.search(name) or _NAMELESS.fullmatch(name))
     return by_name or _CODE_AMONG.search(" ".join(filter(None, texts))) is not None
 
 
@@ -189,10 +214,10 @@ def _guess(name: str, sample: Sample, telling: frozenset[str | None]) -> Guess:
     levels = guess.levels
     guess.missing = 1 - levels.total() / max(1, len(guess.texts))
     guess.examples = tuple(islice(levels, EXAMPLES))
-    if name in sample.lists:
-        return _as(guess, "list", "a list or an object")
-    if not levels:
-        return _as(guess, "empty", "no values")
+    if name in sample.lists or not levels:
+        return _as(guess, *(("list", "a list or an object") if name in sample.lists else ("empty", "no values")))
+    if len(sample.levels.get(name, ())) > 1:
+        return _of_levels(guess, sample.levels[name])
     if name in sample.numbers:
         return _of_numbers(guess, sample)
     if not telling.isdisjoint(levels) and (found := _of_telling_text(guess, sample)):
@@ -200,6 +225,15 @@ def _guess(name: str, sample: Sample, telling: frozenset[str | None]) -> Guess:
     if len(levels) == 1 and sample.whole and not guess.missing:
         return _as(guess, "constant", "always the same")
     return _of_many(guess)
+
+
+def _of_levels(guess: Guess, levels: Sequence[str]) -> Guess:
+    """A category whose levels are all known, also those that no row has yet; or a Boolean."""
+    if values.are_booleans(levels):
+        guess.role = "boolean"
+    guess.counted = Counter({level: guess.levels[level] for level in levels})
+    guess.closed = True
+    return guess
 
 
 def _as(guess: Guess, role: Role, note: str = "") -> Guess:
@@ -220,9 +254,33 @@ def _of_numbers(guess: Guess, sample: Sample) -> Guess:
         return replace(coded, note=coded.note or "codes with leading zeros")
     if why := _why_id(guess, numbers):
         return _as(guess, "id", why)
+    return _of_whole_numbers(guess, numbers)
+
+
+def _of_whole_numbers(guess: Guess, numbers: Floats) -> Guess:
+    """Dates, codes or quantities."""
     if _are_compact_dates(guess, numbers):
         return replace(guess, role="date", style=dates.COMPACT)
-    return _as(guess, "number")
+    if guess.present >= MANY and _CODES.search(guess.name):
+        return _of_many(guess)
+    return _as(guess, "number", f"ids? --categorical {guess.name}" if _may_be_ids(guess, numbers) else "")
+
+
+def _may_be_ids(guess: Guess, numbers: Floats) -> bool:
+    """Whether whole numbers look as if they counted users or shops: many from 0 or 1 on, each in several rows.
+
+    Neither counts, of which large ones are rare, nor numbers that ascend.
+    """
+    distinct = len(guess.levels)
+    high = float(numbers.max(initial=0))
+    return (
+        distinct > MANY_NUMBERS
+        and guess.present >= 2 * distinct
+        and 0 <= float(numbers.min()) <= high / 100
+        and distinct >= DENSE * high
+        and float((numbers > high / 2).mean()) >= EVEN
+        and bool((np.diff(numbers) < 0).any())
+    )
 
 
 def _are_compact_dates(guess: Guess, numbers: Floats) -> bool:
@@ -237,8 +295,11 @@ def _why_id(guess: Guess, numbers: Floats) -> str:
     if len(guess.levels) < present:
         return ""
     counts_rows = present > 1 and bool((np.diff(numbers) == 1).all())
-    if counts_rows and (present >= MANY or (_is_nameless(guess.name) and numbers[0] in (0, 1))):
+    shuffled = present > 1 and numbers.max() - numbers.min() + 1 == present  # all different, and none left out
+    if (shuffled and present >= MANY) or (counts_rows and _is_nameless(guess.name) and numbers[0] in (0, 1)):
         return "numbers of the rows"
+    if _NAMELESS.fullmatch(guess.name) and (np.diff(numbers) > 0).all() and present >= MANY:
+        return "numbers of rows"
     return "different in every row" if present >= MANY and _ID.search(guess.name) else ""
 
 
@@ -260,6 +321,8 @@ def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
             style = (values.decimal_of(right, sample.decimal, unit) or best) + unit
             role: Role = "number" if style == POINT and all(map(_is_plain, right)) else "decimal"
             style = style if role == "decimal" else ""
+            if role == "number" and wrong and _CODES.search(guess.name):
+                return _of_many(guess)  # such as a zip code with four further digits
             return replace(guess, role=role, style=style, note=_typos(guess, wrong, numbers))
         if len(wrong) <= FEW_WORDS and 2 * _wrong(guess, wrong, numbers) <= guess.present:
             words = ", ".join(repr(numbers[k]) for k in wrong)
@@ -269,24 +332,24 @@ def _of_telling_text(guess: Guess, sample: Sample) -> Guess | None:
         every = list(levels)
         wrong = dates.to_columns(every, style, ["days"])[1]
         if wrong and ambiguous:
-            style, ambiguous = style.replace("%d/%m", "%m/%d"), False
+            style, ambiguous = dates.other_order(style), False
             wrong = dates.to_columns(every, style, ["days"])[1]
         if _wrong(guess, wrong, every) <= TYPOS * guess.present:
-            note = (
-                f"day/month, or month/day? --date {guess.name}={style.replace('%d/%m', '%m/%d')}" if ambiguous else ""
-            )
+            note = f"day/month, or month/day? --date {guess.name}={dates.other_order(style)}" if ambiguous else ""
             return replace(guess, role="date", style=style, note=note or _typos(guess, wrong, every))
     return None
 
 
 def _of_many(guess: Guess) -> Guess:
-    """A category, unless it has too many levels to be one."""
+    """A category, unless it is text, or nearly all of its levels occur once."""
     present, distinct = guess.present, len(guess.levels)
     if not ((distinct >= FEWEST_IDS and distinct == present) or (distinct > MANY and 2 * distinct > present)):
-        return guess
+        return _as(guess, "category", guess.note)
     words = sum(len(level.split()) for level in guess.levels) / distinct
     long = sum(map(len, guess.levels)) / distinct > LONG
     role: Role = "text" if words >= 2 or long else "id"
+    if role == "id" and sum(count == 1 for count in guess.levels.values()) <= ONCE * present:
+        return _as(guess, "category", guess.note)
     return replace(guess, role=role, note=guess.note or f"{distinct:,} different in {present:,} rows")
 
 

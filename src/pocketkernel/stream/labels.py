@@ -28,10 +28,10 @@ def named(column: str | int, names: list[str], option: str) -> str:
         return column
     if isinstance(column, int) and -len(names) <= column < len(names):
         return names[column]
-    raise ValueError(
-        f"{option}={shown(column) if isinstance(column, str) else column} is not a column: "
-        f"choose one of these {len(names)}: {listed(names)}."
+    others = (
+        f"choose one of these {len(names)}: {listed(names)}" if len(names) > 1 else f"the only one is {listed(names)}"
     )
+    raise ValueError(f"{option}={shown(column) if isinstance(column, str) else column} is not a column: {others}.")
 
 
 def label_of(label: Label, names: list[str]) -> str | None:

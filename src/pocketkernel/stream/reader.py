@@ -1,7 +1,7 @@
 """Opens any source of rows."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,7 @@ def open_stream(
     date: Iterable[str | int] = (),
     id: str | int | None = None,
     learn: bool = False,
+    room: schema.Room | None = None,
 ) -> Stream:
     r"""Open files as a stream of rows.
 
@@ -57,11 +58,11 @@ def open_stream(
     Parameters
     ----------
     source : path, glob, list of paths, "-" for standard input, or binary file
-        Plain, or compressed with gzip, bzip2, xz, zstandard or zip (with one member), which is detected from the first
-        bytes.
-    format : {"libsvm", "csv", "tsv", "parquet", "arrow", "jsonl"}, default=None
+        Plain, compressed with gzip, bzip2, xz or zstandard, or the only member of a zip or tar archive, which is
+        detected from the first bytes; of a workbook (.xlsx, .xls, .xlsb, .ods) the first sheet, as CSV.
+    format : {"libsvm", "csv", "tsv", "parquet", "arrow", "jsonl", "arff", "vw"}, default=None
         None: detected from the name (.svm, .csv, .tsv, .parquet, .arrow, .jsonl ...) or the start of the first file.
-        "jsonl" also reads one JSON array of objects.
+        "jsonl" also reads one JSON array of objects, and GeoJSON. "vw" is the text of Vowpal Wabbit.
     label : str, int or False, default=None
         Label column, by name or by index from 0 (-1 is the last). None: the column named label, y, target or class; in
         LIBSVM text, the first. False: there are no labels.
@@ -75,22 +76,23 @@ def open_stream(
         Categorical columns. "auto": all columns that are not numeric in the first 1,000 rows. Text in any other column
         is an error.
     max_categories : int, default=None
-        Number of categories of a column that are one-hot encoded, in order of appearance. A categorical column always
-        has this number of columns in the encoded row; with strict=False it has as many as the first rows have
-        categories, up to this number. None: 32, or fewer with strict=False so that all categories together have at most
-        1,024 columns. At most 65,536; an encoded row has at most 1,000,000 columns.
+        Number of categories of a column that are one-hot encoded. If strict, they are the first to appear, and a
+        categorical column always has this number of columns in the encoded row; otherwise they are the most frequent
+        among the first rows, up to this number. None: 32 if strict; otherwise those that five or more of the first rows
+        have (or any, of a column with at most 16), while there is room: on average 48 columns for each categorical
+        column and 1,024 for all, or what `room` allows. At most 65,536; an encoded row has at most 1,000,000 columns.
     hash_width : int, default=None
         Number of further columns, at most 65,536, for the other categories, chosen by a hash of the category's text. 0:
-        the other categories share the columns of the first ones. None: 0 if strict, otherwise 16 for columns that have
-        or may have more than max_categories categories. `encoding.hashed` counts the rows.
+        the other categories have no column, or if strict share those of the first ones. None: 0 if strict, otherwise up
+        to 16, and none if more than 64 categories would share them. `encoding.hashed` counts the rows.
     missing : {"error", "mean", "keep"}, default=None
         How to handle missing values. "mean": use the mean of the earlier rows of that column (0 if there are none; no
         category for categorical columns), and add an indicator column for every column. "keep": NaN, for learners that
         take it. None: "error" if strict, otherwise "keep". With strict=False, only columns with at least 1 % missing
         values among the first rows have an indicator column.
-    on_error : {"raise", "skip"}, default=None
-        How to handle a row that cannot be read: raise StreamError, or skip, count and report it. None: "raise" if
-        strict, otherwise "skip".
+    on_error : {"raise", "skip", "mark"}, default=None
+        How to handle a row that cannot be read: raise StreamError, or skip, count and report it; "mark" also gives it
+        its place in `Stream.answered`. None: "raise" if strict, otherwise "skip".
     block : int, default=1000
         Rows per block; fewer for tables with many columns, so that a block has at most 256 MiB (unless one row is
         larger).
@@ -98,14 +100,16 @@ def open_stream(
         Number of columns of LIBSVM text. None: the largest column in the files, from a first pass; in the first block
         if the source can be read only once.
     delimiter : str, default=None
-        Field delimiter of a text table. None: a tab for "tsv", otherwise a comma; detected with strict=False.
+        Field delimiter of a text table; " " is any run of blanks, and two spaces are two blanks or more. None: a tab
+        for "tsv", otherwise a comma; detected with strict=False.
     header : bool, default=None
         Whether the first line of a text table has the column names. None: it does if it has no numbers; with
         strict=False, it also does if it has text above a column of numbers.
     encoding : dict, default=None
         `Stream.encoding.to_dict()` of an earlier stream: read tables in the same way, without changing the encoding.
-        The labels may be absent, or be ignored with label=False. Replaces label, classes, drop, categorical,
-        max_categories, hash_width and missing.
+        The labels may be absent, or be ignored with label=False. If the types were inferred, other columns that a file
+        does not have are missing values (`Stream.absent` names them), unless these are errors. Replaces label, classes,
+        drop, categorical, max_categories, hash_width and missing.
     dtype : {float32, float64}, default=float64
         Type of the rows.
     rows : int, default=None
@@ -121,6 +125,10 @@ def open_stream(
         With strict=False, a column that is not learned from, and kept in `Block.ids`.
     learn : bool, default=False
         Whether rows change a given encoding, as they did when it was made.
+    room : callable, default=None
+        With strict=False, what limits the columns of categories, given how many columns an encoded row has without them
+        and if each has two, and what the column of the labels seems to be (or None). It returns a function that says
+        whether they may have so many columns, if the rarest of them is not zero in this share of the rows.
 
     Examples
     --------
@@ -140,7 +148,7 @@ def open_stream(
     on_error = on_error or ("raise" if strict else "skip")
     check_block(block)
     _check("missing", missing, ("error", "mean", "keep"))
-    _check("on_error", on_error, ("raise", "skip"))
+    _check("on_error", on_error, get_args(OnError))
     _check("format", format, (None, *SUFFIXES))
     _check("dtype", np.dtype(dtype).name, ("float32", "float64"))
     _check_number("max_categories", max_categories, 1, MOST_CATEGORIES)
@@ -184,6 +192,8 @@ def open_stream(
         files, format, skipped, infer, given, names, delimiter, header, dtype, rows, unlabelled=label is False
     )
     plan, inferred = given, None
+    if given is not None:
+        tables.look_for_columns(id)
     if plan is None:
         options: dict[str, Any] = {
             "label": label,
@@ -197,7 +207,7 @@ def open_stream(
         if infer:
             options["categorical"] = () if categorical == "auto" else categorical
             with no_search():  # not between the two either: by far most objects of a wide table are alive there
-                plan, inferred = schema.plan(tables.first.sample(), **options, **named)
+                plan, inferred = schema.plan(tables.first.sample(), **options, **named, room=room)
         else:
             plan = Encoding.plan(tables.first.schema, **options)
     width = plan.n_features
@@ -219,6 +229,7 @@ def open_stream(
         inferred=inferred,
         seen=seen,
         dialect=tables.dialect,
+        absent=tables.absent,
     )
 
 

@@ -1,28 +1,27 @@
 """What is made of each column of a table whose types are inferred, for people to read and to correct."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from pocketkernel.stream import dates
-from pocketkernel.stream.encode import MAX_CATEGORIES, Encoding, Missing, labels_of
+from pocketkernel.stream.encode import Encoding, Missing, labels_of
 from pocketkernel.stream.errors import listed
 from pocketkernel.stream.feature import Feature, Kind
 from pocketkernel.stream.garbage import no_search
-from pocketkernel.stream.infer import FEWEST_ROWS, FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
+from pocketkernel.stream.infer import FLAGGED, LEFT_OUT, Guess, Sample, as_kind, infer
 from pocketkernel.stream.labels import Label, all_named, label_of, named
+from pocketkernel.stream.leaks import leaks
+from pocketkernel.stream.places import ALL, EACH, LEAST, Fits, Places, each_alone, in_room
 
-CATEGORY_COLUMNS = 1024  # columns of a row that all categories together may take, unless each needs its least
-LEAST = 2  # columns of a category with several levels: one would tell nothing
-FEWEST_PLACES = 8  # for a category whose levels are not yet known
-SPARE = 16  # columns that further levels share
 FEW = 20  # values of a column that may be the label
 SHORT = 24
+Room = Callable[[int, int, Guess | None], Fits]
 TRUTH = {"true", "false"}  # Booleans of JSON and Parquet
 
-WHY = {"id": "id", "text": "text", "constant": "constant", "empty": "empty", "list": "nested"}
+WHY = {"many": "levels", "id": "id", "text": "text", "constant": "constant", "empty": "empty", "list": "nested"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +67,8 @@ class Inferred:
         Their labels.
     remarks : list of str
         What else was found in the file, such as comments before the table.
+    leaks : list of str
+        Columns from which the label can be read off.
     """
 
     columns: list[Column]
@@ -75,6 +76,7 @@ class Inferred:
     whole: bool
     labels: list[str]
     remarks: list[str]
+    leaks: list[str]
 
 
 @no_search()
@@ -91,8 +93,13 @@ def plan(
     missing: Missing,
     max_categories: int | None,
     hash_width: int | None,
+    room: Room | None = None,
 ) -> tuple[Encoding, Inferred]:
-    """Decide what becomes of each column: as the options say, otherwise as it looks."""
+    """Decide what becomes of each column: as the options say, otherwise as it looks.
+
+    `room` tells how many columns of categories fit into a row, if that is limited, given how many it has without them
+    and if each category has two, and what the column of the labels seems to be.
+    """
     names = list(sample.texts)
     guesses = {guess.name: guess for guess in infer(sample)}
     target = named_label(label, names, guesses)
@@ -116,19 +123,28 @@ def plan(
         why = "; ".join(f"{guess.name}: {WHY[guess.role]}, {guess.note}" for guess in kept[:10])
         why = f" ({why})" if why else ""
         raise ValueError(f"no column is left to learn from{why}: use categorical=NAME or numeric=NAME.")
-    categories = max(1, sum(guess.role == "category" for guess in used))
-    most = max_categories or max(LEAST, min(MAX_CATEGORIES, CATEGORY_COLUMNS // categories))
-    flags = missing != "error"
-    features = {guess.name: _feature(guess, sample.whole, most, hash_width, flags) for guess in used}
     looks = None if target is None else guesses[target]
-    if looks is not None and sample.rows and not looks.levels:
+    if looks is not None and sample.rows and not looks.present:
         rows = f"{'all' if sample.whole else 'the first'} {sample.rows:,} rows"
         raise ValueError(f"the label column {target!r} is empty in {rows}: choose another column with label=.")
     is_number = looks is None or looks.role in ("number", "decimal") or (looks.name in sample.numbers)
     if looks is not None and looks.levels and looks.levels.keys() <= TRUTH:
         is_number = False  # of JSON and Parquet: answers are true and false as in the file, not 1 and 0
     decimal = looks.style if looks is not None and looks.role == "decimal" and is_number else ""
+    if looks is not None and looks.closed:
+        classes, is_number = classes or list(looks.levels), False
     known, is_number = labels_of(classes, is_number)
+    features = {guess.name: _feature(guess, missing != "error") for guess in used}
+    categories = [guess for guess in used if guess.role == "category"]
+    if max_categories is not None:
+        places = [each_alone(guess, sample.whole, max_categories, hash_width) for guess in categories]
+    else:
+        others = sum(feature.width + feature.flag for feature in features.values())
+        fits = (
+            partial(_usual, len(categories)) if room is None else room(others, others + LEAST * len(categories), looks)
+        )
+        places = in_room(categories, sample.rows, sample.whole, fits, hash_width)
+    _place(features, categories, places, all_named(categorical, names, "categorical"))
     made = Encoding(
         list(features.values()), target, is_number, decimal if is_number else "", known, missing, words=True, id=key
     ).checked()
@@ -136,20 +152,8 @@ def plan(
         _described(guesses[name], features.get(name), name == target, name == key, name in dropped) for name in names
     ]
     labels = [] if looks is None else list(looks.levels.elements())
-    remarks = [*sample.remarks, *([] if looks is None else _copies(looks, used))]
-    return made, Inferred(columns, sample.rows, sample.whole, labels, remarks)
-
-
-def _copies(label: Guess, used: Iterable[Guess]) -> list[str]:
-    """Remarks on columns that are the label once more."""
-    if len(label.texts) < FEWEST_ROWS:
-        return []
-    return [
-        f"The column {guess.name!r} has the same values as the label, so that nothing is left to predict; without it: "
-        f"--drop {guess.name!r}."
-        for guess in used
-        if guess.texts == label.texts
-    ]
+    found = [] if looks is None else leaks(looks, [guesses[name] for name in features], sample)
+    return made, Inferred(columns, sample.rows, sample.whole, labels, [*sample.remarks], found)
 
 
 def named_label(label: Label, names: list[str], guesses: dict[str, Guess]) -> str | None:
@@ -183,19 +187,31 @@ def _likely_label(names: list[str], guesses: dict[str, Guess]) -> str:
     return names[-1] if names[-1] in few or not few else few[-1]
 
 
-def _feature(guess: Guess, whole: bool, most: int, hash_width: int | None, flags: bool) -> Feature:
-    flag = flags and guess.missing >= FLAGGED
+def _feature(guess: Guess, flags: bool) -> Feature:
+    """A feature that has no places yet if it is a category."""
     kind: Kind = guess.role  # type: ignore[assignment]
-    if kind == "category":
-        levels = len(guess.levels)
-        if levels <= most and guess.saturated(whole):
-            return Feature(guess.name, kind, places=max(1, levels), spare=hash_width or 0, flag=flag)
-        places = min(max(FEWEST_PLACES, 2 * levels), most)
-        spare = (SPARE if places == most >= SPARE else 0) if hash_width is None else hash_width
-        return Feature(guess.name, kind, places=places, spare=spare, flag=flag)
     parts = dates.parts_of(guess.style, list(guess.levels)) if kind == "date" else []
     style = guess.style if kind in ("decimal", "date") else ""
-    return Feature(guess.name, kind, style=style, parts=parts, flag=flag)
+    return Feature(guess.name, kind, style=style, parts=parts, flag=flags and guess.missing >= FLAGGED)
+
+
+def _usual(categories: int, columns: int, _: float) -> bool:
+    """What fits where nobody says how much room there is."""
+    return columns <= min(EACH * categories, ALL)
+
+
+def _place(features: dict[str, Feature], guesses: Sequence[Guess], places: Sequence[Places], asked: set[str]) -> None:
+    """Give categories their places; without any they are left out, unless they were asked for or are all there is."""
+    needed = len(guesses) == len(features) and not any(found.width for found in places)
+    for guess, found in zip(guesses, places, strict=True):
+        if not found.width and not needed and guess.name not in asked:
+            del features[guess.name]
+            guess.role, guess.note = "many", f"{len(guess.levels):,} different, none in enough rows for a column"
+            continue
+        feature = features[guess.name]
+        feature.places, feature.spare = found.own, found.shared if found.width else LEAST
+        feature.apart = not feature.spare
+        feature.categories = {level: place for place, level in enumerate(found.levels)}
 
 
 def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: bool, is_dropped: bool) -> Column:
@@ -211,7 +227,7 @@ def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: boo
     if feature.flag:
         encoded += f", and whether it is missing ({guess.missing:.0%})"
     elif guess.missing:
-        encoded += f", {guess.missing:.1%} missing"
+        encoded += f", {max(guess.missing, 0.001):.1%} missing"
     encoded += f" ({guess.note})" if guess.note else ""
     role = "number" if feature.kind == "decimal" else feature.kind
     if feature.kind == "number" and guess.examples and TRUTH.issuperset(guess.examples):
@@ -221,8 +237,7 @@ def _described(guess: Guess, feature: Feature | None, is_label: bool, is_id: boo
 
 def _encoded(feature: Feature, guess: Guess) -> str:
     if feature.kind == "category":
-        text = f"{_plural(len(guess.levels), 'level')} in {_plural(feature.width, 'column')}"
-        return text + (f", of which {feature.spare} are shared" if feature.spare else "")
+        return _of_levels(len(guess.levels), feature)
     if feature.kind == "date":
         return f"{', '.join(feature.parts)} ({feature.style})"
     if feature.kind == "decimal":
@@ -231,6 +246,16 @@ def _encoded(feature: Feature, guess: Guess) -> str:
             return f"as it is{', decimal comma' if sign == ',' else ''}, in {unit}"
         return "as it is" + (", decimal comma" if sign == "," else ", without currency or thousands signs")
     return "as it is" if feature.kind == "number" else "0 or 1"
+
+
+def _of_levels(levels: int, feature: Feature) -> str:
+    """How the levels of a category share its columns."""
+    own = min(levels, feature.places)
+    if own == levels:
+        later = f", later ones share {feature.spare}" if feature.spare else ""
+        return f"{_plural(levels, 'level')} in {_plural(feature.places, 'column')}{later}"
+    rest = f"{levels - own:,} share {feature.spare}" if feature.spare else f"{levels - own:,} in none"
+    return f"{_plural(levels, 'level')}: " + (f"{own:,} in a column each, " if own else "") + rest
 
 
 @cache

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pocketkernel.stream.block import Block, Piece, rebatch
 from pocketkernel.stream.encode import Encoding
-from pocketkernel.stream.errors import Skipped
+from pocketkernel.stream.errors import Skipped, StreamError
 from pocketkernel.stream.files import Files, StoppedError
 from pocketkernel.stream.labels import plain_classes
 from pocketkernel.stream.schema import Inferred
@@ -25,7 +25,7 @@ class Stream:
     Attributes
     ----------
     format : str
-        "libsvm", "csv", "tsv", "parquet", "arrow" or "jsonl".
+        "libsvm", "csv", "tsv", "parquet", "arrow", "jsonl", "arff" or "vw".
     n_features : int
         Columns of every row.
     feature_names : list of str or None
@@ -44,6 +44,8 @@ class Stream:
         Delimiter and header of a text table, as they were found.
     room : int
         How many labels there may be, see `reserve`.
+    absent : dict
+        Columns of a given encoding that a file does not have, by the name of the first such file: they are missing.
     """
 
     format: str
@@ -58,6 +60,7 @@ class Stream:
     seen: list[Any] = field(default_factory=list, repr=False)
     dialect: dict[str, Any] = field(default_factory=dict, repr=False)
     room: int = field(default=0, repr=False)
+    absent: dict[str, str] = field(default_factory=dict, repr=False)
     _at_first: Encoding | None = field(default=None, init=False, repr=False)
 
     @property
@@ -110,6 +113,16 @@ class Stream:
         except StoppedError:
             return
 
+    def answered(self) -> Iterator[tuple[Block, list[tuple[int, StreamError]]]]:
+        """All rows, those that cannot be used as well: blocks of any size, and errors by how many rows come before.
+
+        Needs on_error="mark". Rows come in the order of the files, and each is either in its block or an error.
+        """
+        for piece in self._pieces(self):
+            yield piece, [(_place(piece, error), error) for error in self.skipped.take_marked()]
+        if rest := self.skipped.take_marked():
+            yield Block(np.empty((0, self.n_features)), ids=[]), [(0, error) for error in rest]
+
     def stop(self) -> bool:
         """Let another thread that reads a pipe read no further: `arrivals` ends with the rows that were read whole.
 
@@ -151,6 +164,11 @@ class Stream:
 
     def __iter__(self) -> Iterator[Block]:
         return self.blocks()
+
+
+def _place(piece: Piece, error: StreamError) -> int:
+    """How many rows of a piece are before the row of an error, which may be in an earlier file."""
+    return int(np.searchsorted(piece.lines, error.line or 0)) if error.file == piece.file else 0
 
 
 def _without(pieces: Iterable[Piece], rows: int) -> Iterator[Piece]:

@@ -55,6 +55,20 @@ class Table:
         """A column of either kind."""
         return self.texts[name] if name in self.texts else self.numbers[:, self.names.index(name)]
 
+    def with_missing(self, kinds: dict[str, str]) -> "Table":
+        """The same with further columns of numbers (n) or text (t) that have no values."""
+        if not kinds:
+            return self
+        numbers = [name for name, kind in kinds.items() if kind == "n"]
+        texts: dict[str, Texts] = {name: [None] * len(self) for name, kind in kinds.items() if kind == "t"}
+        none = np.full((len(self), len(numbers)), np.nan)
+        return replace(
+            self,
+            names=[*self.names, *numbers],
+            numbers=np.concatenate([self.numbers, none], axis=1),
+            texts=self.texts | texts,
+        )
+
     def take(self, rows: slice | npt.NDArray[np.bool_], faults: list[StreamError]) -> "Table":
         """Some of the rows, with the faults that belong to them."""
         kept = np.arange(len(self))[rows].tolist()

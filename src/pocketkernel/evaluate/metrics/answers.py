@@ -19,8 +19,8 @@ class Answers:
         Number of each row's class.
     places : array
         Number of the predicted class.
-    linear : array or None
-        That of the linear part.
+    linear, apart : arrays or None
+        Those of the linear part, and of the learner without the last labels.
     losses, claimed : arrays or None
         Log loss, and the probability that is compared with what happened; None if scores are not log-odds.
     margins : array or None
@@ -30,6 +30,7 @@ class Answers:
     labels: Integers
     places: Integers
     linear: Integers | None
+    apart: Integers | None
     losses: Floats | None
     claimed: Floats | None
     margins: Floats | None
@@ -41,15 +42,15 @@ class Answers:
 
     def numbered(self, numbers: Integers) -> "Answers":
         """The same with other numbers of the classes."""
-        linear = None if self.linear is None else numbers[self.linear]
-        return replace(self, labels=numbers[self.labels], places=numbers[self.places], linear=linear)
+        linear, apart = (None if one is None else numbers[one] for one in (self.linear, self.apart))
+        return replace(self, labels=numbers[self.labels], places=numbers[self.places], linear=linear, apart=apart)
 
     @staticmethod
     def told(answers: Floats) -> "Answers":
         """Those that a learner of several classes tells: see `PocketClassifier.predict_then_learn_answers`."""
-        labels, places, linear = answers.T[:3].astype(np.int64)
-        claimed, losses = answers.T[3:].copy()
-        return Answers(labels, places, linear, losses, claimed, None)
+        labels, places, linear, apart = answers.T[:4].astype(np.int64)
+        claimed, losses = answers.T[4:].copy()
+        return Answers(labels, places, linear, apart, losses, claimed, None)
 
     @staticmethod
     def joined(parts: Sequence["Answers"]) -> "Answers":

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pocketkernel.evaluate.metrics.tallies import Floats, Integers, Tallies
+from pocketkernel.evaluate.metrics.tallies import Floats, Integers, Tallies, ratio
 
 MOST_TARGET = 1e71
 """A learner takes targets up to 1e70."""
@@ -89,11 +89,12 @@ class ValueBaselines(Tallies):
     ([4.0, 5.0], [4.0, 6.0])
     """
 
-    _names = ("rows", "mean", "last")
+    _names = ("rows", "mean", "last", "moves")
 
     def __init__(self) -> None:
         self.rows = np.zeros(1, np.int64)
         self.mean, self.last = np.zeros(1), np.zeros(1)
+        self.moves = np.zeros(2, np.int64)  # how often a target was larger than the one before, and smaller
 
     def update(self, y: Floats) -> tuple[Floats, Floats]:
         """Predict each target, then learn it: by the mean, and by the last one."""
@@ -104,16 +105,23 @@ class ValueBaselines(Tallies):
         sums = np.concatenate([[0.0], np.cumsum(y - level)])
         means = level + sums / np.maximum(rows + np.arange(len(y) + 1), 1)
         last = np.concatenate([self.last, y[:-1]])
+        known = slice(0 if rows else 1, None)
+        self.moves += [np.count_nonzero(y[known] > last[known]), np.count_nonzero(y[known] < last[known])]
         self.rows[0], self.mean[0], self.last[0] = rows + len(y), means[-1], y[-1]
         return means[:-1], last
 
     def valid(self) -> bool:
         """Whether targets are such as a learner takes."""
-        return bool(self.rows[0] >= 0 and abs(self.mean[0]) <= MOST_TARGET and abs(self.last[0]) <= MOST_TARGET)
+        counts = np.all(self.moves >= 0) and self.moves.sum() <= self.rows[0]
+        return bool(counts and abs(self.mean[0]) <= MOST_TARGET and abs(self.last[0]) <= MOST_TARGET)
+
+    def rising(self) -> float | None:
+        """Share of the changes of the target that go up: about a half, unless the rows are sorted by it."""
+        return ratio(self.moves[0], self.moves.sum())
 
     def add(self, other: "ValueBaselines") -> None:
         """Take over the targets of another pass, which come after these."""
         if other.rows[0]:
             rows = self.rows + other.rows
             self.mean = self.mean + (other.mean - self.mean) * (other.rows / rows)
-            self.rows, self.last = rows, other.last.copy()
+            self.rows, self.last, self.moves = rows, other.last.copy(), self.moves + other.moves

@@ -20,7 +20,8 @@ class ClassificationMetrics:
 
     Beside the learner's mistakes stand those of three baselines, counted in the same progressive way: always the most
     frequent class so far (`majority`), the label of the row before (`last_label`), and the linear part of the learner
-    (`linear`), if it has one.
+    (`linear`), if it has one. Of a learner that knows the last labels there are also the mistakes that it would make
+    without them (`without_last_labels`): what is to be expected of rows that do not follow the ones before.
 
     Parameters
     ----------
@@ -28,8 +29,8 @@ class ClassificationMetrics:
         Names of the classes, in their order.
     probabilities : bool
         Whether scores are log-odds, so that log loss and calibration mean something.
-    linear : bool
-        Whether the scores of a linear part will be given.
+    linear, apart : bool
+        Whether the scores of a linear part, and those without the last labels, will be given.
     room : int, default=0
         How many classes there may be; names of others can be added to `labels`. Of more than two, nothing is counted
         that only two classes have.
@@ -46,10 +47,13 @@ class ClassificationMetrics:
 
     task = "classification"
 
-    def __init__(self, labels: Sequence[str], *, probabilities: bool, linear: bool, room: int = 0) -> None:
+    def __init__(
+        self, labels: Sequence[str], *, probabilities: bool, linear: bool, apart: bool = False, room: int = 0
+    ) -> None:
         self.labels = list(labels)
         classes = max(room, len(self.labels))
         self.names = ["learner", "majority", "last_label", *(["linear"] if linear else [])]
+        self.names += ["without_last_labels"] if apart else []
         self.confusion, self.baselines = Confusion(classes), LabelBaselines(classes)
         self.ranking = Ranking() if classes == 2 else None
         self.calibration = Calibration(classes) if probabilities else None
@@ -66,6 +70,11 @@ class ClassificationMetrics:
         return "linear" in self.names
 
     @property
+    def wants_apart(self) -> bool:
+        """Whether `update` needs the scores without the last labels."""
+        return "without_last_labels" in self.names
+
+    @property
     def wants_answers(self) -> bool:
         """Whether `Answers.told` has all that `count` needs."""
         return self.wants_linear and self.calibration is not None and self.ranking is None
@@ -74,25 +83,28 @@ class ClassificationMetrics:
         """Prepare for rows with such labels, of which only a part may come at once: see `Confusion.expect`."""
         self.confusion.expect(y)
 
-    def update(self, y: Integers, scores: Floats, linear: Floats | None = None) -> int:
+    def update(self, y: Integers, scores: Floats, linear: Floats | None = None, apart: Floats | None = None) -> int:
         """Count some rows, given the number of each row's class and its scores; returns the number of mistakes."""
-        return self.count(self.read(y, scores, linear))
+        return self.count(self.read(y, scores, linear, apart))
 
-    def read(self, y: Integers, scores: Floats, linear: Floats | None = None) -> Answers:
+    def read(self, y: Integers, scores: Floats, linear: Floats | None = None, apart: Floats | None = None) -> Answers:
         """What the scores of some rows say: all that `count` needs."""
         places = places_of(scores)
         margins = None if self.ranking is None else scores
         if scores.ndim == 1 and self.ranking is None:  # two classes so far
             scores = np.column_stack([np.zeros(len(y)), scores])
         losses, claimed = (None, None) if self.calibration is None else claims_of(y, scores, places)
-        return Answers(y, places, None if linear is None else places_of(linear), losses, claimed, margins)
+        of_linear, of_apart = (None if one is None else places_of(one) for one in (linear, apart))
+        return Answers(y, places, of_linear, of_apart, losses, claimed, margins)
 
     def count(self, answers: Answers) -> int:
         """Count some rows, given what was read from their scores; returns the number of mistakes."""
         y = answers.labels
         guesses = [answers.places, *self.baselines.update(y)]
-        if answers.linear is not None:
+        if answers.linear is not None and self.wants_linear:
             guesses.append(answers.linear)
+        if answers.apart is not None and self.wants_apart:
+            guesses.append(answers.apart)
         wrong = [guess != y for guess in guesses]
         self.confusion.update(y, answers.places)
         if self.ranking is not None and answers.margins is not None:

@@ -12,6 +12,8 @@ from pocketkernel.evaluate.metrics.tallies import Floats, Tallies, ratio
 class Errors(Tallies):
     """Absolute and squared errors of several predictions of the same targets, and the variance of the targets.
 
+    The first prediction is compared with the others: by how many standard errors its squares are smaller.
+
     Parameters
     ----------
     predictions : int
@@ -25,11 +27,13 @@ class Errors(Tallies):
     (0.5, 0.7071067811865476, 1.0)
     """
 
-    _names = ("rows", "absolute", "squared", "moments")
+    _names = ("rows", "absolute", "squared", "gaps", "moments")
 
     def __init__(self, predictions: int) -> None:
         self.rows = np.zeros(1, np.int64)
         self.absolute, self.squared = np.zeros(predictions), np.zeros(predictions)
+        # Roots of the sums of squares of what the first one's squared errors differ by: the sums may be too large.
+        self.gaps = np.zeros(predictions)
         self.moments = np.zeros(2)  # of the targets: mean, and sum of squared differences from it
 
     def update(self, y: Floats, predictions: Sequence[Floats]) -> list[Floats]:
@@ -38,6 +42,7 @@ class Errors(Tallies):
         squares = [error * error for error in errors]
         self.absolute += [np.abs(error).sum() for error in errors]
         self.squared += [square.sum() for square in squares]
+        self.gaps = np.hypot(self.gaps, [math.sqrt(((square - squares[0]) ** 2).sum()) for square in squares])
         if len(y):
             mean = float(y.mean())
             self._join(len(y), np.array([mean, float(((y - mean) ** 2).sum())]))
@@ -46,12 +51,15 @@ class Errors(Tallies):
     def add(self, other: "Errors") -> None:
         """Count the rows of another pass."""
         self.absolute, self.squared = self.absolute + other.absolute, self.squared + other.squared
+        self.gaps = np.hypot(self.gaps, other.gaps)
         if other.rows[0]:
             self._join(int(other.rows[0]), other.moments)
 
     def valid(self) -> bool:
         """Whether sums of what cannot be negative are not."""
-        sums = np.all(self.absolute >= 0) and np.all(self.squared >= 0) and self.moments[1] >= 0
+        sums = (
+            np.all(self.absolute >= 0) and np.all(self.squared >= 0) and np.all(self.gaps >= 0) and self.moments[1] >= 0
+        )
         return bool(sums and self.rows[0] >= 0 and abs(self.moments[0]) <= MOST_TARGET)
 
     def _join(self, rows: int, moments: Floats) -> None:
@@ -69,6 +77,15 @@ class Errors(Tallies):
         """Root of the mean squared error."""
         mean = ratio(self.squared[which], self.rows[0])
         return None if mean is None else math.sqrt(mean)
+
+    def beaten_by(self, which: int) -> float | None:
+        """By how many standard errors the first prediction's squared errors are smaller than those of another."""
+        rows = float(self.rows[0])
+        if not rows:
+            return None
+        mean = float(self.squared[which] - self.squared[0]) / rows
+        variance = float(self.gaps[which]) ** 2 / rows - mean * mean
+        return mean / math.sqrt(variance / rows) if variance > 0 else None
 
     def deviation(self) -> float | None:
         """Standard deviation of the targets."""

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from pocketkernel.evaluate.metrics.baselines import ValueBaselines
 from pocketkernel.evaluate.metrics.errors import Errors, Intervals
+from pocketkernel.evaluate.metrics.pairs import Pairs
 from pocketkernel.evaluate.metrics.tallies import Array, Floats, Tallies, all_states, restore_all
 from pocketkernel.evaluate.metrics.trace import Trace
 from pocketkernel.model_file import ModelFileError
@@ -38,7 +39,7 @@ class RegressionMetrics:
 
     def __init__(self) -> None:
         self.baselines, self.errors, self.intervals = ValueBaselines(), Errors(len(NAMES)), Intervals()
-        self.trace = Trace([*NAMES, "inside"])
+        self.pairs, self.trace = Pairs(), Trace([*NAMES, "inside"])
 
     @property
     def rows(self) -> int:
@@ -53,6 +54,7 @@ class RegressionMetrics:
         inside = self.intervals.update(y[counted], low[counted], high[counted])
         if len(inside):
             self.trace.update([*squares, inside])
+            self.pairs.update(y[counted], answers[counted])
 
     def add(self, other: Self) -> None:
         """Count the rows of another pass, which come after these."""
@@ -76,13 +78,19 @@ class RegressionMetrics:
                 "coverage": self.intervals.coverage(),
                 "mean_width": self.intervals.mean_width(),
             },
-            "target": {"mean": float(self.errors.moments[0]), "deviation": deviation},
+            "target": {
+                "mean": float(self.errors.moments[0]),
+                "deviation": deviation,
+                "rising": self.baselines.rising(),
+            },
+            "pairs": self.pairs.points(),
             "curve": self.trace.points(),
         }
 
     def _measures(self, which: int, deviation: float | None) -> dict[str, float | None]:
         rmse = self.errors.root_mean_square(which)
-        return {
+        beaten = {} if which == 0 else {"beaten_by": self.errors.beaten_by(which)}
+        return beaten | {
             "mae": self.errors.mean_absolute(which),
             "rmse": rmse,
             "nrmse": rmse / deviation if rmse is not None and deviation else None,
@@ -96,6 +104,7 @@ class RegressionMetrics:
             "baselines": self.baselines,
             "errors": self.errors,
             "intervals": self.intervals,
+            "pairs": self.pairs,
             "trace": self.trace,
         }
 
@@ -107,5 +116,6 @@ class RegressionMetrics:
         """Go on from a state. ModelFileError if it is not of such metrics."""
         restore_all(self._parts(), state)
         counted = {int(count) for count in (self.trace.head[0], self.errors.rows[0], self.intervals.rows[0])}
+        counted.add(int(self.pairs.head[0]))
         if len(counted) > 1 or not counted <= {0, *range(max(self.rows - 2, 0), self.rows + 1)}:
             raise ModelFileError("metrics are of different numbers of rows.")

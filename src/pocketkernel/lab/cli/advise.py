@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -24,6 +24,7 @@ def advise(
     length: Count = None,
     permute: Seed | None = None,
     seed: Seed = 0,
+    task: Literal["classification"] | None = None,
     reading: Reading = Reading(),  # noqa: B008  (frozen)
     report: Path | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
@@ -38,7 +39,7 @@ def advise(
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstandard, or zip with one member).
+        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstd), or alone in a zip or tar.
     memory
         Bytes that the learner may use, such as 64KiB. By default as many as are useful, up to 1 MiB.
     rows
@@ -49,6 +50,8 @@ def advise(
         Shuffle the rows with this seed first. They must fit in memory.
     seed
         Random seed of the learners.
+    task
+        That labels are classes, even if they have many different values. There is no advice on numbers.
     report
         Write an HTML page with tables and a chart to this file.
     json
@@ -63,10 +66,12 @@ def advise(
             length=length,
             permute=permute,
             seed=seed,
+            task=task,
             **reading.options(),
         )
     seconds = time.perf_counter() - began
-    chosen, usual = {"permute": permute, **vars(reading)}, {"permute": None, **vars(Reading())}
+    chosen = {"permute": permute, "task": task, **vars(reading)}
+    usual = {"permute": None, "task": None, **vars(Reading())}
     command = command_line(["pocketkernel", "run", *files, *advice.options], chosen, usual)
     name = Path(files[0]).name if len(files) == 1 else f"{len(files)} files"
     if report is not None:
@@ -97,18 +102,27 @@ def advise(
 
 def tables_of(advice: Advice) -> list[Table]:
     """All trials; the widths; the bound."""
+    ends = () if advice.whole else ("low", "high")
     trials = Table(
-        "Expected mistakes on the remaining rows, in percent",
-        ["memory", "learner", "parameters", "stores", Column("mistakes", 2, "min"), Column("from", 2), Column("to", 2)],
+        f"{'Mistakes on all rows' if advice.whole else 'Expected mistakes on the remaining rows'}, in percent",
+        [
+            "memory",
+            "learner",
+            "parameters",
+            "stores",
+            Column("mistakes", 2, "min"),
+            *(Column(name, 2) for name in (("from", "to") if ends else ())),
+        ],
         [
             [
                 in_units(trial["memory"]),
                 trial["learner"],
                 ", ".join(f"{name}={value}" for name, value in trial["parameters"].items()),
                 trial["budget"],
-                *(100 * trial[name] for name in ("rate", "low", "high")),
+                100 * advice.rate_of(one),
+                *(100 * trial[name] for name in ends),
             ]
-            for trial in (one.to_dict() for one in advice.trials)
+            for one, trial in ((one, one.to_dict()) for one in advice.trials)
         ],
     )
     widths = Table(
@@ -137,13 +151,15 @@ def chart_of(advice: Advice) -> Chart:
     lines: dict[str, list[tuple[int, float, float, float]]] = {}
     for trial in advice.trials:
         name = trial.learner + (", fitted widths" if trial.parameters else "")
-        lines.setdefault(name, []).append((trial.memory, trial.rate, trial.low, trial.high))
+        rate = advice.rate_of(trial)
+        low, high = (rate, rate) if advice.whole else (trial.low, trial.high)
+        lines.setdefault(name, []).append((trial.memory, rate, low, high))
     return Chart(
         series=[Series(name, *map(list, zip(*points, strict=True))) for name, points in lines.items()],  # type: ignore[arg-type]
         title="Mistakes against memory",
         x_label="memory",
         y_label="mistakes",
-        note="On the remaining rows, with the range of the estimate.",
+        note="On all rows." if advice.whole else "On the remaining rows, with the range of the estimate.",
         x_unit="bytes",
         y_unit="percent",
         log_x=True,

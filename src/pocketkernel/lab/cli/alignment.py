@@ -36,7 +36,7 @@ def alignment(
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstandard, or zip with one member).
+        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstd), or alone in a zip or tar.
     kernels
         Widths, such as 0.25,1,4. By default those of the paper: 0.25,1,4,16,64.
     rows

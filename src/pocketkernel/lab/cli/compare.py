@@ -13,6 +13,7 @@ from cyclopts.validators import Number
 from pocketkernel.cli.errors import UsageError
 from pocketkernel.cli.options import File, Reading
 from pocketkernel.cli.show import err, say
+from pocketkernel.evaluate.task import REGRESSION
 from pocketkernel.lab.cli._progress import duration
 from pocketkernel.lab.experiments.compare import PEER_ROWS, Comparison
 from pocketkernel.lab.experiments.compare import compare as compare_all
@@ -35,6 +36,7 @@ def compare(
     scale: Literal["none", "standard", "minmax", "maxabs"] = "none",
     rows: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
     peer_rows: Annotated[int, Parameter(validator=Number(gte=0))] = PEER_ROWS,
+    task: Literal["classification", "regression"] | None = None,
     reading: Reading = Reading(),  # noqa: B008
     out: Path | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -48,10 +50,11 @@ def compare(
     file
         Rows and labels: LIBSVM text, CSV, TSV, Parquet, Arrow or JSON lines, plain or compressed; - is standard input.
     learners
-        Learners to compare: pocket, momds, momdh, sharedmomdh, lkmbooks and raker; by default all.
+        Learners to compare: pocket, momds, momdh, sharedmomdh, lkmbooks and raker; by default all. Only pocket predicts
+        numbers.
     peers
         Peers to compare: river-logistic, river-tree, river-forest, sgd and rbf-sgd, or none; by default all that are
-        installed.
+        installed. Of numbers, their regressors. Rows for river-logistic, sgd and rbf-sgd are standardised.
     memory
         Bytes for each learner.
     permutations
@@ -62,6 +65,8 @@ def compare(
         Use only this number of rows from the start of the file.
     peer_rows
         Maximum number of rows for each peer, because they are slow; 0 for all.
+    task
+        Whether labels are classes or numbers. By default numbers if they have many different values.
     out
         Folder for compare.md, compare.tex, compare.csv, report.html and the records of all runs.
     json
@@ -83,6 +88,7 @@ def compare(
             scaler=None if scale == "none" else scale,
             peer_rows=peer_rows,
             source=file,
+            task=task,
             report=lambda name, done, total: status.update(f"{done} of {total} runs, {name} was the latest"),
         )
     files = [] if out is None else made.write(out, title=f"Comparison on {Path(file).name}", command=_command())
@@ -109,15 +115,14 @@ def _command() -> str:
 
 
 def _plain(made: Comparison, files: list[Path], seconds: float) -> dict[str, Any]:
-    names = (
-        "learner", "rows", "mistakes_percent", "at_first_percent", "microseconds_per_row", "bytes", "bytes_counted",
-        "budget",
-    )  # fmt: skip
+    errors = ("rmse", "rmse_at_first") if made.task == REGRESSION else ("mistakes_percent", "at_first_percent")
+    names = ("learner", "rows", *errors, "microseconds_per_row", "bytes", "bytes_counted", "budget")
     lines = []
     for row in made.table.rows:
         values = [value._asdict() if isinstance(value, Spread) else value for value in row]
         lines.append(dict(zip(names, values, strict=True)))
     return {
+        "task": made.task,
         "results": lines,
         "refused": made.refused,
         "notes": made.table.note.splitlines(),

@@ -57,7 +57,7 @@ def regret(
     Parameters
     ----------
     files
-        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstandard, or zip with one member).
+        Files, globs, or - for standard input; plain or compressed (gzip, bzip2, xz, zstd), or alone in a zip or tar.
     learner
         momds, momdh, sharedmomdh, lkmbooks or raker.
     kernel

@@ -1,12 +1,14 @@
 """Learners beside peers from other packages, on the same permutations of the same rows.
 
 Everyone goes through `progressive`: each row is scored before its label is used, one row at a time. Nobody is tuned.
+Numbers are compared by the root mean square error.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ import numpy.typing as npt
 
 from pocketkernel._scores import labels_of
 from pocketkernel.evaluate import Record, Recorder, progressive, settings_of
+from pocketkernel.evaluate.progressive import Progress
+from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, TASKS, found_task
 from pocketkernel.lab.experiments.contestants import ALL, LEARNERS, PEERS, Contestant, Task
 from pocketkernel.lab.experiments.outputs import write_outputs
 from pocketkernel.lab.report import Cell as Value
@@ -30,10 +34,13 @@ PEER_ROWS = 2000
 
 MOST_CLASSES = 100
 
-COLUMNS = (
-    Column("learner"), Column("rows"), Column("mistakes %", 2), Column("at first %", 2, best="min"),
-    Column("µs per row", 2, best="min"), Column("bytes"), Column("bytes counted"), Column("B or D"),
-)  # fmt: skip
+ENDS = (Column("µs per row", 2, best="min"), Column("bytes"), Column("bytes counted"), Column("B or D"))
+COLUMNS = {
+    CLASSIFICATION: (
+        Column("learner"), Column("rows"), Column("mistakes %", 2), Column("at first %", 2, best="min"), *ENDS,
+    ),
+    REGRESSION: (Column("learner"), Column("rows"), Column("RMSE"), Column("at first", best="min"), *ENDS),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,11 +55,13 @@ class Comparison:
         Why a contestant did not run, by its name.
     table : Table
         Mean and standard deviation over permutations.
+    task : {"classification", "regression"}
     """
 
     records: tuple[Record, ...]
     refused: dict[str, str]
     table: Table
+    task: str = CLASSIFICATION
 
     def write(self, folder: str | Path, *, title: str = "Comparison", command: str = "") -> list[Path]:
         """Write compare.md, .tex, .csv, report.html and all records into a folder, and answer the files.
@@ -67,7 +76,7 @@ class Comparison:
             flat=self.table,
             page="report.html",
             title=title,
-            records=self.records,
+            records=[] if self.task == REGRESSION else self.records,  # whose charts are of mistakes
             commands=[command] if command else [],
         )
         for record in self.records:
@@ -87,6 +96,7 @@ def compare(
     peer_rows: int = PEER_ROWS,
     source: str = "",
     report: Callable[[str, int, int], None] | None = None,
+    task: str | None = None,
 ) -> Comparison:
     """Run learners and peers on the same permutations of some rows, one after the other.
 
@@ -95,7 +105,8 @@ def compare(
     X : array or CSR matrix of shape (n, d)
         Rows.
     y : array of shape (n,)
-        Labels, of 2 to 100 classes. With more than 2, only M-OMD-S (`MulticlassMOMDS`) and the peers take part.
+        Labels, of 2 to 100 classes, or numbers. With more than 2 classes, only PocketClassifier, M-OMD-S
+        (`MulticlassMOMDS`) and the peers take part; with numbers, PocketRegressor and the peers' regressors.
     learners : names, default=all
         Of `LEARNERS`.
     peers : names, default=None
@@ -113,16 +124,21 @@ def compare(
         Where the rows came from, for the records.
     report : function, default=None
         Called as report(name, done, total) after every run.
+    task : {"classification", "regression"}, default=None
+        Whether labels are classes or numbers. None: numbers if they have many different values.
 
     Examples
     --------
     >>> from pocketkernel.lab.streams import digits
     >>> made = compare(*digits(), learners=["momds"], peers=["sgd"], permutations=2)
     >>> [row[0] for row in made.table.rows]
-    ['M-OMD-S', 'SGDClassifier']
+    ['M-OMD-S', 'SGDClassifier, standardised']
     """
-    labels = _checked(X, y, permutations, scaler)
     y = np.asarray(y)
+    if task not in (None, *TASKS):
+        raise ValueError(f"task={task!r} is unknown: use one of {', '.join(TASKS)}.")
+    task = task or found_task(y)
+    labels = _checked(X, y, permutations, scaler, task)
     chosen = dict(_chosen(learners, peers))
     if not chosen:
         raise ValueError("there is nothing to compare: choose at least one learner or peer.")
@@ -136,20 +152,24 @@ def compare(
         for key, contestant in chosen.items():
             if key not in refused:
                 length = few if key in PEERS else len(y)
-                task = Task(length, X.shape[1], labels, nbytes, seed)
+                asked = Task(length, X.shape[1], labels, nbytes, seed)
+                run = _run if task == CLASSIFICATION else _run_numbers
                 try:
-                    records.append(_run(key, task, rows[:length], order[:length], few=few, source=source))
+                    records.append(run(key, asked, rows[:length], order[:length], few=few, source=source))
                 except RefusedError as refusal:
                     refused[key] = str(refusal)
             done += 1
             if report is not None:
-                report(contestant.name, done, permutations * len(chosen))
+                report(_name(contestant, task), done, permutations * len(chosen))
     if not records:
         raise ValueError(f"no learner or peer could be run: {'; '.join(dict.fromkeys(refused.values()))}")
-    names = {ALL[key].name: reason for key, reason in refused.items()}
-    return Comparison(
-        tuple(records), names, _table(chosen, records, refused, few=few, permutations=permutations, scaler=scaler)
-    )
+    names = {_name(ALL[key], task): reason for key, reason in refused.items()}
+    table = _table(chosen, records, refused, few=few, permutations=permutations, scaler=scaler, task=task)
+    return Comparison(tuple(records), names, table, task)
+
+
+def _name(contestant: Contestant, task: str) -> str:
+    return contestant.names if task == REGRESSION and contestant.names else contestant.name
 
 
 class RefusedError(ValueError):
@@ -183,15 +203,50 @@ def _run(key: str, task: Task, X: Any, y: Any, *, few: int, source: str) -> Reco
     return Record(settings, recorder.curve())
 
 
-def _checked(X: Any, y: Any, permutations: int, scaler: str | None) -> npt.NDArray[Any]:
-    """The labels, or an error."""
+def _run_numbers(key: str, task: Task, X: Any, y: Any, *, few: int, source: str) -> Record:
+    contestant = ALL[key]
+    if contestant.numbers is None:
+        raise RefusedError(f"{contestant.name} predicts classes, not numbers.")
+    try:
+        contestant.numbers(task).predict_then_learn(X[:1], y[:1])
+    except ValueError as error:
+        raise RefusedError(f"{_name(contestant, REGRESSION)}: {error}") from error
+    model, recorder, seconds, squares = contestant.numbers(task), Recorder(), 0.0, np.empty(task.rows)
+    size = max(1, math.ceil(task.rows / POINTS))
+    for start in range(0, task.rows, size):
+        part = slice(start, min(start + size, task.rows))
+        began = perf_counter()
+        answers = model.predict_then_learn(X[part], y[part])
+        seconds += perf_counter() - began
+        squares[part] = np.square(answers - y[part])
+        recorder.add(model, Progress(part.stop, 0, part.stop - part.start, 0, seconds))
+    settings = settings_of(
+        getattr(model, "model", model),
+        name=_name(contestant, REGRESSION),
+        source=source,
+        seed=task.seed,
+        key=key,
+        rmse=float(np.sqrt(squares.mean())),
+        early_rmse=float(np.sqrt(squares[:few].mean())),
+    )
+    return Record(settings, recorder.curve())
+
+
+def _checked(X: Any, y: Any, permutations: int, scaler: str | None, task: str) -> npt.NDArray[Any]:
+    """The labels, none if they are numbers; or an error."""
     if permutations < 1:
         raise ValueError(f"permutations={permutations} is too small: use a positive integer.")
     if scaler is not None and scaler not in SCALERS:
         raise ValueError(f"scaler={scaler!r} is unknown: use one of {', '.join(SCALERS)}, or None.")
     if X.shape[0] != len(y):
         raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: give one label per row.")
-    labels = np.unique(np.asarray(y))
+    if task == REGRESSION:
+        if y.dtype.kind not in "iuf" or not np.isfinite(y).all():
+            raise ValueError(
+                "y has labels that are no finite numbers: leave such rows out, or use task='classification'."
+            )
+        return np.empty(0)
+    labels = np.unique(y)
     if not 2 <= len(labels) <= MOST_CLASSES:
         raise ValueError(f"y has {len(labels)} different labels: use from 2 to {MOST_CLASSES}.")
     return labels
@@ -225,20 +280,26 @@ def _table(
     few: int,
     permutations: int,
     scaler: str | None,
+    task: str,
 ) -> Table:
     lines: list[list[Value]] = []
     for key, contestant in chosen.items():
         mine = [record for record in records if record.settings["key"] == key]
         if not mine:
-            lines.append([contestant.name, *[None] * (len(COLUMNS) - 1)])
+            lines.append([_name(contestant, task), *[None] * (len(COLUMNS[task]) - 1)])
             continue
         curves = [record.curve for record in mine]
         budget = mine[0].settings["budget"]
+        if task == CLASSIFICATION:
+            errors = [100 * curve.mistake_rate[-1] for curve in curves]
+            early = [100 * record.settings["early_mistakes"] / few for record in mine]
+        else:
+            errors, early = ([record.settings[name] for record in mine] for name in ("rmse", "early_rmse"))
         lines.append([
-            contestant.name,
+            _name(contestant, task),
             int(curves[0].rows[-1]),
-            Spread.of([100 * curve.mistake_rate[-1] for curve in curves]),
-            Spread.of([100 * record.settings["early_mistakes"] / few for record in mine]),
+            Spread.of(errors),
+            Spread.of(early),
             Spread.of([1e6 * curve.seconds[-1] / curve.rows[-1] for curve in curves]),
             max(int(curve.nbytes[-1]) for curve in curves),
             contestant.counted,
@@ -251,12 +312,12 @@ def _table(
     ]
     if len({line[1] for line in lines if line[1] is not None}) > 1:
         notes.append(
-            f"Peers are slow and ran only on the first {few:,} rows of each permutation; at first %: mistakes on "
-            "those rows, for all."
+            f"Peers are slow and ran only on the first {few:,} rows of each permutation; at first: "
+            f"{'mistakes' if task == CLASSIFICATION else 'the error'} on those rows, for all."
         )
     if any(key in PEERS and key not in refused for key in chosen):
         notes.append(
             "bytes of peers: measured at the end, not a bound. River's time includes making a dict of each row."
         )
     notes += [f"Not run: {reason}" for reason in refused.values()]
-    return Table("Comparison", COLUMNS, lines, "\n".join(notes))
+    return Table("Comparison", COLUMNS[task], lines, "\n".join(notes))

@@ -110,6 +110,15 @@ class Advice:
         return self._confidence(self.chosen)
 
     @property
+    def whole(self) -> bool:
+        """Whether all rows of the stream were tried, so that nothing is left to expect."""
+        return self.length == self.rows
+
+    def rate_of(self, trial: Trial) -> float:
+        """Share of mistakes: on all rows if all were tried, else what is expected of the remaining ones."""
+        return trial.mistakes / self.rows if self.whole else trial.rate
+
+    @property
     def sure(self) -> str:
         """The confidence in words."""
         if self.confidence >= SURE:
@@ -135,7 +144,7 @@ class Advice:
         """The recommendation, its expected mistake rate, and how certain it is."""
         chosen = self.chosen
         use = f"Use {_call(chosen)}:"
-        if self.length == self.rows:
+        if self.whole:
             made = f"{chosen.mistakes:,} mistakes on all {self.rows:,} rows"
             return f"{use} it made {made} ({_percent(chosen.mistakes / self.rows)}); {self._more()}."
         expected = f"{_percent(chosen.rate)} mistakes, {_percent(chosen.low)} to {_percent(chosen.high)}"
@@ -196,14 +205,18 @@ class Advice:
         }
 
     def __repr__(self) -> str:
-        lines: list[tuple[str, ...]] = [("memory", "learner", "stores", "mistakes", "from", "to")]
+        ends = () if self.whole else ("from", "to")
+        lines: list[tuple[str, ...]] = [
+            ("memory", "learner", "stores", "mistakes" if self.whole else "expected", *ends)
+        ]
         lines += [
-            (in_units(m), f"does not fit: at least {self.least:,} bytes are needed", *4 * [""]) for m in self._too_small
+            (in_units(m), f"does not fit: at least {self.least:,} bytes are needed", *["", "", *["" for _ in ends]])
+            for m in self._too_small
         ]
         for trial in self._best_by_memory(self.trials):
-            shares = map(_percent, (trial.rate, trial.low, trial.high))
+            shares = map(_percent, (self.rate_of(trial), *((trial.low, trial.high) if ends else ())))
             lines.append((in_units(trial.memory), trial.learner, f"{trial.budget:,}", *shares))
-        sizes = [max(len(line[place]) for line in lines if line[2] or not place) for place in range(6)]
+        sizes = [max(len(line[place]) for line in lines if line[2] or not place) for place in range(len(lines[0]))]
         made = [
             f"{line[0]:>{sizes[0]}}  {line[1]:<{sizes[1]}}  " + "  ".join(map(str.rjust, line[2:], sizes[2:]))
             for line in lines
@@ -211,6 +224,7 @@ class Advice:
         of = "" if self.length in (None, self.rows) else f" of {self.length:,}"
         title = f"{self.rows:,} rows{of}, {self.columns:,} columns, {self.classes} classes"
         title += f"; {self.skipped:,} rows could not be read and were skipped" if self.skipped else ""
+        title += "; mistakes on all of them" if self.whole else "; mistakes expected on the remaining rows"
         return "\n".join([title, *(line.rstrip() for line in made), *self.remarks, self.sentence])
 
     @property
@@ -245,8 +259,8 @@ class Advice:
         return trial.at_worst(self.length)
 
     def _confidence(self, trial: Trial) -> float:
-        if self.length == self.rows:
-            return 1.0  # these are all rows
+        if self.whole:
+            return 1.0
         return confidence_within(trial, [other for other in self._allowed if other is not trial], CLOSE)
 
     def _best_by_memory(self, trials: Sequence[Trial]) -> list[Trial]:

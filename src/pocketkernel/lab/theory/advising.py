@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, found_task
 from pocketkernel.kernels import Gaussian, gaussians
 from pocketkernel.lab.theory._trials import FACTORS, Candidate, Width, attempt, typical_distance
 from pocketkernel.lab.theory.advice import CLOSE, MEMORIES, Advice, BoundTerms
@@ -42,6 +43,7 @@ def advise(
     length: int | None = None,
     permute: int | None = None,
     seed: int = 0,
+    task: str | None = None,
     **reading: Any,
 ) -> Advice:
     """Advise on learner and memory, from the first part of a stream.
@@ -68,6 +70,8 @@ def advise(
         Put the rows of a file in random order by this seed at first. They all have to fit in memory.
     seed : int, default=0
         Of the learners and of the sampling.
+    task : {"classification"}, default=None
+        That labels are classes, even if they have many different values. There is no advice on numbers.
     **reading
         Options of `open_stream`.
 
@@ -94,7 +98,7 @@ def advise(
         if length is None and len(y) > rows:
             length = len(y)
         X, y = X[:rows], y[:rows]
-    labels = _checked(X, y, length)
+    labels = _checked(X, y, length, task)
     columns = X.shape[1]
     least = Candidate("PocketClassifier").least(columns, len(labels))
     made = Advice(len(y), columns, len(labels), length, None, least, skipped, (), (), ())
@@ -156,8 +160,13 @@ def _length(source: Any, stream: Stream, rows: int, share: float, reading: dict[
     return int(float(f"{rows / share:.2g}")) if 0 < share <= _READ_AHEAD else None
 
 
-def _checked(X: Any, y: Any, length: int | None) -> Any:
+def _checked(X: Any, y: Any, length: int | None, task: str | None) -> Any:
     """The labels, or an error that says what is wrong with the rows."""
+    if task not in (None, CLASSIFICATION) or (task is None and found_task(np.asarray(y)) == REGRESSION):
+        raise ValueError(
+            f"the labels have {len(np.unique(y)):,} different values and are numbers, not classes: there is advice on "
+            "classes only. `pocketkernel lab compare` compares learners of numbers; or give task='classification'."
+        )
     if len(y) < FEWEST_ROWS:
         raise ValueError(f"there are {len(y)} rows: advice needs at least {FEWEST_ROWS}.")
     if length is not None and length < len(y):

@@ -1,4 +1,4 @@
-#include "pocketkernel/newton_mixture.hpp"
+#include "pocketkernel/mixture/newton_mixture.hpp"
 
 #include "check.hpp"
 #include "pocketkernel/rng.hpp"

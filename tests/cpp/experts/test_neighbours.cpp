@@ -1,4 +1,4 @@
-#include "pocketkernel/neighbour_ring.hpp"
+#include "pocketkernel/experts/neighbours.hpp"
 
 #include "check.hpp"
 #include "pocketkernel/rng.hpp"

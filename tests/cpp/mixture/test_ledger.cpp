@@ -1,4 +1,4 @@
-#include "pocketkernel/mixture_ledger.hpp"
+#include "pocketkernel/mixture/ledger.hpp"
 
 #include "check.hpp"
 #include "pocketkernel/rng.hpp"

@@ -7,9 +7,10 @@
 //   w    w - c A^-1 u                             within +-1e6, which only a forged state can reach
 #pragma once
 
-#include "arena.hpp"
-#include "config.hpp"
-#include "math.hpp"
+#include "../arena.hpp"
+#include "../config.hpp"
+#include "../math.hpp"
+#include "../tuning.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -27,12 +28,13 @@ class NewtonMixture {
         }
     }
 
+    std::size_t experts() const { return experts_; }
     double weight(std::size_t i) const { return weights_[i]; }
 
     // Takes the gradient u of a row that counts c times, and leaves the step in it. Scratch has room for
     // `doubles(experts)`.
     void update(double* u, double c, double* scratch) {
-        forget(1.0 - 1.0 / 5000.0);
+        forget(1.0 - 1.0 / Tuning::Newton::memory);
         for (std::size_t i = 0; i < experts_; ++i)
             for (std::size_t j = 0; j <= i; ++j) A()[place(i, j)] += c * u[i] * u[j];
         factorise(scratch);
@@ -55,7 +57,7 @@ class NewtonMixture {
     }
 
   private:
-    static constexpr double ridge = 5.0, most = 1e6;
+    static constexpr double ridge = Tuning::Newton::ridge, most = 1e6;
 
     double* A() const { return weights_ + experts_; }
     // A is symmetric: its lower triangle, row by row.

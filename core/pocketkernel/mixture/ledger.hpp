@@ -11,8 +11,8 @@
 // sum_i v_i s_i with |v| <= radius it is at most -q'z - z'Hz / 2, z = (-1, v). Nothing is learned from these sums.
 #pragma once
 
-#include "config.hpp"
-#include "math.hpp"
+#include "../config.hpp"
+#include "../math.hpp"
 
 POCKETKERNEL_BEGIN
 
@@ -26,14 +26,14 @@ class MixtureLedger {
     static constexpr std::size_t doubles(std::size_t experts) { return 2 * experts + 1 + triangle(experts + 1); }
 
     void charge(std::size_t i, double loss) {
-        if (sums_) sums_[i] += loss;
+        if (keeps()) sums_[i] += loss;
     }
 
     // A row of class y that counts `weight` times; scores_of(n) has the R scores of s_n.
     template <class ScoresOf>
     POCKETKERNEL_APART void observe(double weight, std::size_t y, const double* g, Known<parts::functions> R,
                                     ScoresOf&& scores_of) {
-        if (!sums_) return;
+        if (!keeps()) return;
         double square = 0.0, *q = sums_ + experts_, *H = q + experts_ + 1;
         for (std::size_t n = 1; n <= experts_; ++n) {
             const double range = range_of(scores_of(n), R);
@@ -62,17 +62,18 @@ class MixtureLedger {
     // Calls f(number) for all sums.
     template <class F>
     void for_each(F&& f) const {
-        for (std::size_t n = 0; sums_ && n < doubles(experts_); ++n) f(sums_[n]);
+        for (std::size_t n = 0; keeps() && n < doubles(experts_); ++n) f(sums_[n]);
     }
 
     bool valid() const {
         bool good = true;
         for_each([&](double number) { good = good && absolute(number) <= state_limit; });
-        for (std::size_t i = 0; sums_ && i < experts_; ++i) good = good && sums_[i] >= 0.0;
+        for (std::size_t i = 0; keeps() && i < experts_; ++i) good = good && sums_[i] >= 0.0;
         return good;
     }
 
   private:
+    bool keeps() const { return parts::kernels == 0 ? sums_ != nullptr : parts::kernels > 1; }
     static constexpr std::size_t triangle(std::size_t n) { return n * (n + 1) / 2; }
 
     // Of two classes the other one's score is 0.

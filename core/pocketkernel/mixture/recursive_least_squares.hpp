@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "simd.hpp"
+#include "../simd.hpp"
 
 POCKETKERNEL_BEGIN
 

@@ -7,15 +7,16 @@
 // Rows sit in tiles, one in every lane of a pack, as the frequencies of a FeaturePool: one pass over all of them.
 #pragma once
 
-#include "arena.hpp"
-#include "hypothesis.hpp"
+#include "../arena.hpp"
+#include "../hypothesis.hpp"
+#include "../tuning.hpp"
 
 POCKETKERNEL_BEGIN
 
 template <class T>
 class NeighbourRing {
   public:
-    static constexpr std::size_t W = lanes_of<T>, wanted = 5;
+    static constexpr std::size_t W = lanes_of<T>, wanted = Tuning::Neighbours::nearest;
 
     // Rows found, the nearest first; of equally distant ones the one stored at the lower place.
     struct Nearest {
@@ -69,7 +70,8 @@ class NeighbourRing {
         double total = 0.0, weights = 0.0;
         for (std::size_t n = 0; n < found.count; ++n) {
             const double near = static_cast<double>(found.distance[0]);
-            const double weight = 1.0 / (static_cast<double>(found.distance[n]) + 0.5 * near + 1.0);
+            const double weight =
+                1.0 / (static_cast<double>(found.distance[n]) + Tuning::Neighbours::blur * near + 1.0);
             total += weight * static_cast<double>(values_[found.place[n] * count_ + r]);
             weights += weight;
         }

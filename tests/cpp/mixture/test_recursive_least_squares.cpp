@@ -1,4 +1,4 @@
-#include "pocketkernel/recursive_least_squares.hpp"
+#include "pocketkernel/mixture/recursive_least_squares.hpp"
 
 #include "check.hpp"
 #include "pocketkernel/rng.hpp"
