@@ -129,7 +129,7 @@ class Database:
         self.configuration: bytes | None = None
         self._process = os.getpid()
         self._held = ExitStack()
-        self._release: Callable[[], object] | None = None
+        self._release: weakref.finalize[..., Database] | None = None
         self._identity: tuple[Any, ...] = ()
         self._reader: sqlite3.Connection | None = None
         self._base: sqlite3.Connection | None = None  # the reader, until the file is written
@@ -197,7 +197,8 @@ class Database:
         """Whether nothing was ever committed here: the first transaction writes all tables."""
         if not self.path.exists() or self.path.stat().st_size == 0:
             return True
-        with closing(self._connection("ro")) as base, self.naming():
+        left = self.path.with_name(f"{FILE}-journal").exists()  # of a creation that was killed: SQLite undoes it
+        with closing(self._connection("rw" if left else "ro")) as base, self.naming():
             return not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
     def _check_session(self, fault: Callable[[str], None]) -> None:
@@ -248,7 +249,6 @@ class Database:
                     base.execute(table)
                 rows = [("configuration", configuration), ("head", head.encoded(configuration))]
                 base.executemany("INSERT INTO meta VALUES (?, ?)", rows)
-            base.execute("PRAGMA journal_mode=WAL")
         self._read()
 
     def begin(self) -> None:
@@ -260,6 +260,9 @@ class Database:
         self._base = self._connection("rw")
         self._held.callback(_close, self._process, self._base)
         with self.naming():
+            self._base.execute("PRAGMA journal_mode=WAL")
+            assert self._reader is not None
+            self.head_in(self._reader)  # so that it has the log open, too
             for pragma in ("synchronous=FULL", "secure_delete=OFF", f"wal_autocheckpoint={_CHECKPOINT}"):
                 self._base.execute(f"PRAGMA {pragma}")
             self._base.execute(f"PRAGMA journal_size_limit={4 * _CHECKPOINT * PAGE}")
@@ -403,6 +406,8 @@ class Database:
             if base is not None:
                 base.close()
         self._held.close()
+        if self._release is not None:
+            self._release.detach()
         self._base = None
 
 
