@@ -179,6 +179,20 @@ class PyLearner {
         return with_sparse(values, columns, starts,
                            [&](const Rows& rows) { return score(rows, scores, threads, continues); });
     }
+    // Score, then learn, a dict of features; how many of its values share a column, or -1 if that needs Python code.
+    int learn_named(const nb::dict& columns, const nb::dict& shared, const nb::dict& features, nb::handle y,
+                    nb::handle weights) {
+        Copied<double> values(settings_.config.features), scores(engine_->outputs());
+        const int count = fill(columns, shared, features, values.data(), settings_.config.features);
+        if (count < 0) return count;
+        const Rows row = row_of(values.data());
+        const int status = learn_with(row, y, weights, nb::none(), [&](const Lessons& lessons, Guard& guard) {
+            return teach(row, guard, [&](const Rows& slice, std::size_t, LongRow& long_row) {
+                engine_->learn(slice, lessons, scores.data(), nullptr, &long_row, nullptr);
+            });
+        });
+        return status == 0 ? count : -1;
+    }
     // The score of a dict of features, or a list of several; None if that needs Python code: see `fill`. The row is of
     // the names that were known at the moment of the score.
     nb::object score_named(const nb::dict& columns, const nb::dict& shared, const nb::dict& features) {
@@ -186,11 +200,7 @@ class PyLearner {
         Copied<double> values(width), scores(outputs);
         const Py_ssize_t names = PyDict_Size(columns.ptr());
         if (fill(columns, shared, features, values.data(), width) < 0) return nb::none();
-        Rows row;
-        row.values = values.data();
-        row.doubles = true;
-        row.count = 1;
-        row.features = width;
+        const Rows row = row_of(values.data());
         const Guard guard(turns_, Turns::reading);
         if (PyDict_Size(columns.ptr()) != names) return nb::none();
         const Block scratch = scratch_for(guard);
@@ -382,6 +392,14 @@ class PyLearner {
         const View v(values, false), c(columns, false), s(starts, false);
         Rows rows;
         return sparse(v, c, s, rows) ? use(rows) : unsuited;
+    }
+    Rows row_of(const double* values) const {
+        Rows row;
+        row.values = values;
+        row.doubles = true;
+        row.count = 1;
+        row.features = settings_.config.features;
+        return row;
     }
     bool dense(const View& x, Rows& rows) const {
         if (!x.has(2, "fd") || x.size(0) == 0 || x.size(1) != settings_.config.features) return false;

@@ -15,7 +15,6 @@
 #include "fleet.hpp"
 #include "keys.hpp"
 #include "learner.hpp"
-#include "named.hpp"
 #include "settings.hpp"
 #include "text.hpp"
 #include "turn.hpp"
@@ -72,12 +71,6 @@ void kernel_values(const Settings& settings, bool doubles, const std::string& le
     if (!i.has(1, "d") || !o.has(2, "d") || o.size(0) != settings.kernels.size() || o.size(1) != i.size(0))
         throw nb::value_error("expected a float64 vector and a float64 matrix with one row per kernel");
     table_of(level, doubles).kernel_values(settings.get(), i.data<double>(), o.data<double>(), i.size(0));
-}
-
-int fill_row(const nb::dict& columns, const nb::dict& shared, const nb::dict& features, nb::handle row) {
-    const View out(row, true);
-    if (!out.has(2, "d")) throw nb::value_error("expected a float64 matrix with one row");
-    return fill(columns, shared, features, out.data<double>(), out.size(1));
 }
 
 // Arithmetic for Python's own numbers, such as a learner's parameters, in a `with` statement.
@@ -137,9 +130,6 @@ NB_MODULE(_core, m) {
     m.def("loss_at", loss_at, "name"_a, "u"_a, "y"_a, "(value, derivative)");
     m.def("elementary", elementary, "function"_a, "doubles"_a, "level"_a, "x"_a, "out"_a);
     m.def("kernel_values", kernel_values, "settings"_a, "doubles"_a, "level"_a, "metric"_a, "out"_a);
-    m.def("fill_row", fill_row, "columns"_a, "shared"_a, "features"_a, "row"_a,
-          "Writes a dict of features into a row; returns how many values share a column, or -1 if that needs Python "
-          "code.");
     m.def("bare_pass", bare_pass, "x"_a, "columns"_a.none(), "starts"_a.none(), "features"_a, "stored"_a, "doubles"_a,
           "level"_a);
     add_keys(m);
@@ -172,6 +162,7 @@ NB_MODULE(_core, m) {
         .def("score_dense", &PyLearner::score_dense, "x"_a, "scores"_a, "threads"_a, "continues"_a = true)
         .def("score_sparse", &PyLearner::score_sparse, "values"_a, "columns"_a, "starts"_a, "scores"_a, "threads"_a,
              "continues"_a = true)
+        .def("learn_named", &PyLearner::learn_named, "columns"_a, "shared"_a, "features"_a, "y"_a, "weights"_a.none())
         .def("score_named", &PyLearner::score_named, "columns"_a, "shared"_a, "features"_a)
         .def("kernel_scores", &PyLearner::kernel_scores, "x"_a, "scores"_a)
         .def("coefficients", &PyLearner::coefficients, "kernel"_a)

@@ -16,7 +16,6 @@ from sklearn.utils import get_tags
 
 from pocketkernel import learners, model_file
 from pocketkernel._alone import alone, together
-from pocketkernel._core import fill_row
 from pocketkernel._files import write_atomically
 from pocketkernel.certificate import Certificate
 from pocketkernel.learners import (
@@ -46,7 +45,6 @@ class Adapter(base.Estimator):
         self.seed = seed
         self._columns = Columns(width)
         self._model: OnlineKernelClassifier | None = None
-        self._score_shape: tuple[int, ...] = (1,)
         self._y_name: Hashable = None
 
     def __str__(self) -> str:
@@ -106,14 +104,13 @@ class Adapter(base.Estimator):
         """
         model = self._model
         if model is not None and type(x) is dict and type(w) is float and w > 0.0:
-            # New arrays for every call, not kept ones: prediction stays pure, and threads do not interfere.
-            target, row, columns = self._code(y), np.empty((1, self.width)), self._columns
-            shared = fill_row(columns.of, columns.shared, x, row)
-            if shared < 0 and (plain := with_text(x)) is not x:
-                shared = fill_row(columns.of, columns.shared, plain, row)
-            if target is not None and shared >= 0:
+            target, columns, learner = self._code(y), self._columns, core_of(model)
+            if target is not None:
                 weight = None if w == 1.0 else np.array([w])
-                if core_of(model).learn_dense(row, target, weight, np.empty(self._score_shape)) == 0:
+                shared = learner.learn_named(columns.of, columns.shared, x, target, weight)
+                if shared < 0 and (plain := with_text(x)) is not x:
+                    shared = learner.learn_named(columns.of, columns.shared, plain, target, weight)
+                if shared >= 0:
                     columns.collisions += shared
                     return
         self._learn(read_dict(x, self._takes_missing()), [y], w)
@@ -182,7 +179,6 @@ class Adapter(base.Estimator):
         return made
 
     def _adopt(self, model: OnlineKernelClassifier) -> None:
-        self._score_shape = learners.room_for_scores(model, 1).shape
         self._model = model  # the last, from which on other threads predict with it
 
     def _check_parameters(self) -> None:
