@@ -47,6 +47,7 @@ def calls() -> dict[str, Callable[[int], object]]:
         model = learner(0).partial_fit(X, y)
         all_[f"{name}, decision_function"] = lambda i, model=model: model.decision_function(rows[i])
         all_[f"{name}, predict"] = lambda i, model=model: model.predict(rows[i])
+        all_[f"{name}, predict_proba"] = lambda i, model=model: model.predict_proba(rows[i])
         all_[f"{name}, predict_then_learn"] = lambda i, model=model: model.predict_then_learn(rows[i], targets[i])
         river = KernelClassifier(learner(None), width=9, seed=0)
         for row, label in zip(dicts, labels, strict=True):

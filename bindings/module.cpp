@@ -84,7 +84,7 @@ int fill_row(const nb::dict& columns, const nb::dict& shared, const nb::dict& fe
 struct UsualArithmetic {
     std::optional<Arithmetic> arithmetic;
     void enter() { arithmetic.emplace(); }
-    void leave(const nb::args&) { arithmetic.reset(); }
+    void leave(nb::handle, nb::handle, nb::handle) { arithmetic.reset(); }
 };
 
 double bare_pass(nb::handle X, nb::handle columns, nb::handle starts, std::size_t features, std::size_t stored,
@@ -148,7 +148,7 @@ NB_MODULE(_core, m) {
     nb::class_<UsualArithmetic>(m, "Arithmetic")
         .def(nb::init<>())
         .def("__enter__", &UsualArithmetic::enter)
-        .def("__exit__", &UsualArithmetic::leave);
+        .def("__exit__", &UsualArithmetic::leave, nb::arg().none(), nb::arg().none(), nb::arg().none());
 
     nb::class_<Settings>(m, "Settings")
         .def(nb::init<>())

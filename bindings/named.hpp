@@ -11,9 +11,9 @@ namespace pocketkernel::binding {
 namespace {
 
 // Writes the values of a dict of features into a row of numbers, zeros elsewhere. A name in `columns` has its own
-// column; a name with k + 1 in `shared` is added to column k, one with -(k + 1) is subtracted from it. Returns how many
-// values were shared; -1 if a name is in neither, two shared values fall into one column (their order would matter), or
-// a value is not a number. The row is then partly written.
+// column; a name with k + 1 in `shared` is added to column k, one with -(k + 1) is subtracted from it, but not if it is
+// NaN. Returns how many values were shared; -1 if a name is in neither, two shared values fall into one column (their
+// order would matter), or a value is not a number. The row is then partly written.
 int fill(const nb::dict& columns, const nb::dict& shared, const nb::dict& features, double* values, std::size_t width) {
     for (std::size_t k = 0; k < width; ++k) values[k] = 0.0;
     struct Share {
@@ -42,6 +42,7 @@ int fill(const nb::dict& columns, const nb::dict& shared, const nb::dict& featur
             values[at] = number;
             continue;
         }
+        if (number != number) continue;  // what is missing adds nothing
         if (count == 16) return -1;
         for (int other = 0; other < count; ++other)
             if (shares[other].column == at) return -1;

@@ -5,6 +5,8 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
+from docutils.nodes import SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 
 from pocketkernel.__main__ import LAB
@@ -17,13 +19,14 @@ copyright = "the authors of pocketkernel"
 release = version_of("pocketkernel")
 html_title = "pocketkernel"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_generated"]
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_theme_options = {"light_css_variables": {"font-stack--monospace": "ui-monospace, Menlo, Consolas, monospace"}}
@@ -134,8 +137,21 @@ def skip_foreign(*given: Any) -> bool | None:
     return True if foreign or name.endswith("_request") else None
 
 
+def math(page: Any, node: Any) -> None:
+    """A formula as MathML, which browsers typeset by themselves: no script, and nothing from the network."""
+    page.body.append(tex2mathml(node.astext()))
+    raise SkipNode
+
+
+def math_block(page: Any, node: Any) -> None:
+    """The same on a line of its own."""
+    page.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise SkipNode
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    app.add_html_math_renderer("mathml", (math, None), (math_block, None))
     app.connect("builder-inited", write_pages)
     app.connect("source-read", outside)
     app.connect("autodoc-process-docstring", hold, priority=400)

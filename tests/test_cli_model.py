@@ -147,7 +147,7 @@ def test_mistakes(trained, tmp_path, capsys, options, code, words):
 
 
 def test_a_model_that_went_on_without_its_pipeline(trained, capsys):
-    other = pocketkernel.load(trained / "model.safetensors")
+    other = pocketkernel.load(trained / "model.safetensors").learner_
     other.partial_fit(np.zeros((1, 4)), [1.0])
     other.save(trained / "model.safetensors")
     assert main(["predict", str(trained), "rows.svm"]) == 1
@@ -179,7 +179,7 @@ def test_inspect(trained, mail, capsys):
         assert words in text
     assert main(["inspect", str(mail), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    model = pocketkernel.load(mail / "model.safetensors")
+    model = pocketkernel.load(mail / "model.safetensors").learner_
     assert [kernel["weight"] for kernel in found["kernels"]] == model.kernel_weights_.tolist()
     assert found["labels"] == ["eggs", "ham", "spam"]
     assert found["bytes"] == model.nbytes

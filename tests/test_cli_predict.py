@@ -33,9 +33,9 @@ def answers(capsys, *options, code=0):
 
 
 BAD = [
-    ("broken,3,red,2025-03-01,s1\n", "s1", "column 1 (size): expected a finite number, found 'broken'"),
+    ("broken,3,red,2025-03-01,s1\n", "s1", "column 'size': expected a finite number, found 'broken'"),
     ("3.5,4,red,someday,s2\n", "s2", "column 'day': expected a date"),
-    ("inf,4,red,2025-03-01,s3\n", "s3", "(size): expected a finite number"),
+    ("inf,4,red,2025-03-01,s3\n", "s3", "column 'size': expected a finite number"),
     ("3.5,4\n", "", "expected 5 fields, found 2"),
     ('3.5,4,"red" s,2025-03-01,s5\n', "", "after a quote"),
 ]

@@ -10,6 +10,7 @@ import pytest
 import cli_files
 from pocketkernel.cli import main
 from pocketkernel.evaluate import Job, Record, RunError, run_job
+from pocketkernel.stream.places import LAYOUT
 
 WORKER = Path(__file__).parent / "kill_worker.py"
 
@@ -198,3 +199,12 @@ def test_a_finished_run_is_left_alone(tmp_path, job, capsys):
     assert outcome(tmp_path / "run") == before
     assert main([*other, "--force"]) == 0
     assert outcome(tmp_path / "run")[2] != before[2]
+
+
+def test_a_checkpoint_of_another_layout_of_columns_is_not_taken_up(tmp_path, monkeypatch):
+    """The same file may become other columns in another version."""
+    (tmp_path / "a.csv").write_text("x,y\n1,0\n2,1\n")
+    before = Job(tmp_path / "a.csv").fingerprint()
+    assert Job(tmp_path / "a.csv").fingerprint() == before
+    monkeypatch.setattr("pocketkernel.evaluate.job.LAYOUT", LAYOUT + 1)
+    assert Job(tmp_path / "a.csv").fingerprint() != before

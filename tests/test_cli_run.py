@@ -56,7 +56,7 @@ def test_a_run_is_the_progressive_evaluation_of_the_file(rows, tmp_path, capsys)
     curve = Record.read("rows.run").curve
     assert curve.rows.tolist() == [*range(8, 1000, 8), 1000]  # within the blocks, too
     assert curve.mistakes[-1] == progress.mistakes
-    saved = pocketkernel.load("rows.run/model.safetensors")
+    saved = pocketkernel.load("rows.run/model.safetensors").learner_
     np.testing.assert_array_equal(saved.decision_function(X), model.decision_function(X))
     page = (tmp_path / "rows.run" / "report.html").read_text()
     assert "PocketClassifier on rows.svm" in page and "pocketkernel run rows.svm" in page
@@ -68,7 +68,9 @@ def test_what_people_see(rows, capsys):
     assert captured.err == ""
     for words in ("1,000", "rows/s", "mistakes", "loss", "of 16,384", "width 0.25", "rows.run: model.safetensors"):
         assert words in captured.out
-    assert max(map(len, captured.out.splitlines())) <= 80
+    *shown, sentence, predict, learn = captured.out.splitlines()
+    assert max(map(len, shown)) <= 80
+    assert sentence.startswith("Of 1,000 rows ") and " predict " in predict and " learn " in learn
 
 
 def test_a_terminal_is_redrawn(rows, capsys, monkeypatch):
@@ -115,7 +117,7 @@ def test_parameters(rows, capsys):
     found = run(capsys, "rows.svm", *options, "--dtype", "float64", "--seed", "7", "--no-report")
     assert found["budget"] == 50
     assert [kernel["kernel"] for kernel in found["kernels"]] == ["gaussian 0.5", "gaussian 1", "gaussian 2"]
-    model = pocketkernel.load("rows.run/model.safetensors")
+    model = pocketkernel.load("rows.run/model.safetensors").learner_
     assert (model.step, model.removal, model.dtype, model.random_state) == (0.5, "restart", "float64", 7)
     command = Record.read("rows.run").settings["command"]
     assert command.startswith("pocketkernel run rows.svm") and "--set=step=0.5" in command
@@ -183,7 +185,7 @@ def test_text_labels_of_three_classes(tmp_path, capsys):
     found = run(capsys, "mail.csv", *options, "--learner", "multiclassmomds")
     assert found["classes"] == ["eggs", "ham", "spam"]
     assert found["mistake_rate"] < 0.4
-    assert isinstance(pocketkernel.load("mail.run/model.safetensors"), MulticlassMOMDS)
+    assert isinstance(pocketkernel.load("mail.run/model.safetensors").learner_, MulticlassMOMDS)
 
 
 def test_a_class_that_comes_late(tmp_path, capsys):
@@ -249,7 +251,7 @@ def test_an_interrupt_while_a_pipe_waits(tmp_path, number, code):
         assert process.wait(timeout=120) == code
         error = process.stderr.read().decode()
         assert error.endswith("pocketkernel: interrupted.\n") and "pocketkernel learn stdin.run -" in error
-    assert load(tmp_path / "stdin.run").model.diagnostics_["rounds"] == 10_000
+    assert load(tmp_path / "stdin.run").learner_.diagnostics_["rounds"] == 10_000
 
 
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path):

@@ -244,7 +244,7 @@ def test_how_levels_share_columns_is_told(capsys):
     rows = [f"u{u},p{p},{rng.normal():.3f},{'ab'[(u + p) % 2]}\n" for u, p in zip(users, products, strict=True)]
     lines, captured = schema_of(capsys, "user,product,x,y\n" + "".join(rows))
     for name in ("user", "product"):
-        assert re.search(r"\d+ levels: \d+ alone, \d+ (share \d+ columns|others none)", lines[name])
+        assert re.search(r"\d+ levels: \d+ in a column each, \d+ (share \d+|in none)", lines[name])
     assert "Only a linear model" not in captured.err + captured.out
 
 

@@ -9,6 +9,7 @@ import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 PROMISES = {
+    "loans": "the same bits from dicts and from a file: True",
     "river_pipeline": "RandomRBF",
     "save_and_resume": "same bits as the uninterrupted run: True",
     "sklearn_pipeline": "accuracy on unseen digits 0.9",

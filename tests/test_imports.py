@@ -12,9 +12,9 @@ PACKAGE = Path(__file__).parents[1] / "src" / "pocketkernel"
 # A module may import its own package and those before it: stream -> learners -> evaluate -> report, the command line on
 # top, and the laboratory on all of it. A new module or package is put where it belongs.
 ROOMS = (
-    "_core _files _text _json _optional _threads _alone _level _scores _include _order",
+    "_core _files _text _json _optional _threads _alone _level _scores _include _order _frames _hash",
     "memory kernels losses model_file _fields certificate",
-    "stream learners late_intervals river stored evaluate loading pocketkernel report fleet spark device cli",
+    "stream learners late_intervals river stored evaluate tables loading pocketkernel report fleet spark device cli",
     "lab lab.streams lab.catalogue lab.bounds lab.theory lab.report lab.roster lab.experiments lab.demo lab.cli",
     "__main__",
 )

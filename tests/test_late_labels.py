@@ -166,13 +166,14 @@ def test_fit_reserves_room_too():
         small(PocketClassifier, n_classes=4).fit(X, np.zeros(300))
 
 
-def test_river_has_its_own_room():
-    learner = PocketClassifier(n_classes=5, memory="16KiB")
-    model = KernelClassifier(learner, n_classes=5, width=3, seed=0)
-    model.learn_one({"a": 1.0}, "x")
-    assert model.predict_one({"a": 1.0}) == "x"
-    with pytest.raises(ValueError, match="n_classes=5"):
-        KernelClassifier(learner, n_classes=3, width=3).learn_one({"a": 1.0}, "x")
+def test_the_room_of_a_river_model_is_that_of_its_learner():
+    model = KernelClassifier(PocketClassifier(n_classes=5, memory="16KiB"), width=3, seed=0)
+    for n, label in enumerate("vwxyz"):
+        model.learn_one({"a": float(n)}, label)
+    assert set(model.predict_proba_one({"a": 1.0})) == set("vwxyz")
+    with pytest.raises(ValueError, match="the learner has room for 5 labels; give it more with n_classes="):
+        model.learn_one({"a": 1.0}, "!")
+    assert model.nbytes == model.learner_.nbytes <= 16 * 1024
 
 
 def test_load(tmp_path):

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections import Counter, UserDict
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -29,14 +30,17 @@ from pocketkernel import (
     LKMBooks,
     MulticlassMOMDS,
     PocketClassifier,
+    PocketRegressor,
     Raker,
     SharedMOMDH,
     gaussians,
     model_file,
 )
+from pocketkernel._hash import hash_of
 from pocketkernel.learners import plausible
 from pocketkernel.model_file import ModelFileError
-from pocketkernel.river import KernelClassifier
+from pocketkernel.river import KernelClassifier, KernelRegressor
+from pocketkernel.river._columns import Values
 from pocketkernel.river._labels import sigmoid
 
 MANY = [class_ for class_ in ESTIMATORS if get_tags(discover.small(class_)).classifier_tags.multi_class]
@@ -46,16 +50,16 @@ every_binary_class = pytest.mark.parametrize("class_", BINARY, ids=lambda class_
 every_class = pytest.mark.parametrize("class_", ESTIMATORS, ids=lambda class_: class_.__name__)
 
 
-def adapted(class_, *, n_classes=2, width=64, seed=None, **given):
+def adapted(class_, *, width=64, seed=None, **given):
     """A learner of the class, with these parameters, as a River model."""
-    return KernelClassifier(class_(**given), n_classes=n_classes, width=width, seed=seed)
+    return KernelClassifier(class_(**given), width=width, seed=seed)
 
 
 def small(class_, *, n_classes=None, width=4, seed=1, **given):
     """The same with few rows or frequencies, and room for three labels where it can be."""
-    learner = discover.small(class_, **{"random_state": None} | given)
-    room = n_classes or (3 if class_ in MANY else 2)
-    return KernelClassifier(learner, n_classes=room, width=width, seed=seed)
+    room = {"n_classes": n_classes or 3} if class_ in MANY else {}
+    learner = discover.small(class_, **{"random_state": None} | room | given)
+    return KernelClassifier(learner, width=width, seed=seed)
 
 
 def rows_of(X, names="abcdefghij"):
@@ -85,7 +89,8 @@ TRIED = list(KernelClassifier._unit_test_params())
 
 
 def title(params):
-    return "-".join([type(params["learner"]).__name__, *map(str, list(params.values())[1:])])
+    learner = params.get("learner")
+    return f"{type(learner).__name__}-{getattr(learner, 'n_classes', None)}" if params else "usual"
 
 
 def river_checks():
@@ -112,8 +117,11 @@ def test_no_check_is_skipped(params):
 
 
 def test_every_learner_is_checked():
-    assert {type(params["learner"]) for params in TRIED} == set(ESTIMATORS)
-    assert {type(params["learner"]) for params in TRIED if params.get("n_classes", 2) > 2} == set(MANY)
+    assert {type(params["learner"]) for params in TRIED if params} == set(ESTIMATORS)
+    assert {type(params["learner"]) for params in TRIED if getattr(params.get("learner"), "n_classes", None)} == set(
+        MANY
+    )
+    assert {} in TRIED
 
 
 # ---- the adapter ----------------------------------------------------------------------------------------------------
@@ -122,8 +130,8 @@ def test_every_learner_is_checked():
 class Tomorrow(MulticlassMOMDS):
     """A learner that the adapter has never seen, with a parameter and an attribute of its own."""
 
-    def __init__(self, *, patience=3, memory="32KiB", random_state=None):
-        super().__init__(memory=memory, random_state=random_state)
+    def __init__(self, *, patience=3, memory="32KiB", n_classes=None, random_state=None):
+        super().__init__(memory=memory, n_classes=n_classes, random_state=random_state)
         self.patience = patience
 
     @property
@@ -133,7 +141,7 @@ class Tomorrow(MulticlassMOMDS):
 
 def test_a_new_learner_needs_no_code_for_river(tmp_path):
     xs, ys = segments(300)
-    model = preprocessing.StandardScaler() | KernelClassifier(Tomorrow(patience=5), n_classes=7, width=18, seed=0)
+    model = preprocessing.StandardScaler() | KernelClassifier(Tomorrow(patience=5, n_classes=7), width=18, seed=0)
     metric = evaluate.progressive_val_score(zip(xs, ys, strict=True), model.clone(), metrics.Accuracy())
     assert metric.get() > 0.5
     taught(model, xs, ys)
@@ -182,7 +190,6 @@ def test_parameters_by_river():
             r"learner=SGDClassifier\(\) is not a learner of pocketkernel .*compat.convert_sklearn_to_river",
         ),
         (MOMDS, TypeError, "is not a learner of pocketkernel for a KernelClassifier: use for"),
-        (None, TypeError, "learner=None is not a learner"),
         (MOMDS(random_state=3), ValueError, "random_state=3: pass the seed to KernelClassifier as seed=..."),
     ],
     ids=str,
@@ -193,16 +200,6 @@ def test_learners_that_are_refused(learner, error, message):
         model.learn_one({"a": 1.0}, True)
     with pytest.raises(error, match=message):
         model.nbytes  # noqa: B018
-
-
-@every_binary_class
-def test_a_binary_learner_has_no_room_for_more(class_):
-    model = small(class_, n_classes=3)
-    message = f"n_classes=3, but {class_.__name__} supports only two labels: use PocketClassifier, or wrap"
-    with pytest.raises(ValueError, match=message):
-        model.learn_one(XS[0], True)
-    with pytest.raises(ValueError, match=message):
-        model.plan()
 
 
 def test_without_river(monkeypatch):
@@ -314,8 +311,9 @@ def test_hashing_beyond_the_width():
     model = small(MOMDS, width=3)
     model.learn_one({"a": 1.0, "b": 1.0, "c": 1.0}, True)
     shared = {"e": 2.0, "g": 3.0, "h": 5.0, 8: 7.0, "é\ud800": 11.0}
-    assert model._columns.new_names(shared) == ({}, [8, "e", "g", "h", "é\ud800"])
-    rows = model._columns.rows({"a": 0.5} | shared, 1, *model._columns.new_names(shared))
+    names = model._columns.new_names(Values(shared))
+    assert names == ({}, [8, "e", "g", "h", "é\ud800"])
+    rows = model._columns.rows(Values({"a": 0.5} | shared), 1, *names)
     assert rows.tolist() == [[0.5 - 2, 5 - 11, 7 - 3]]  # must stay so: saved models rely on it
     model.learn_one({"a": 0.5} | shared, False)
     twin = MOMDS(budget=8, random_state=1).partial_fit([[1, 1, 1]], [1], classes=[-1, 1])
@@ -328,7 +326,7 @@ def test_signs_of_hashed_values_even_out():
     model = small(MOMDS, width=8)
     model.learn_one(dict.fromkeys("abcdefgh", 0.0), True)
     names = [f"word {n}" for n in range(4000)]
-    rows = np.concatenate([model._columns.rows({name: 1.0}, 1, {}, [name]) for name in names])
+    rows = np.concatenate([model._columns.rows(Values({name: 1.0}), 1, {}, [name]) for name in names])
     assert np.all(np.abs(np.abs(rows).sum(axis=0) - 500) < 100)
     assert np.all(np.abs(rows.sum(axis=0)) < 100)
 
@@ -342,7 +340,7 @@ def test_unseen_names_at_prediction():
     assert model._score(x | {"z": 9.0}) != model._score(x)  # all columns taken: hashed
     assert (
         model._score(x | {"z": 9.0})
-        == model._scores({name: np.array([v]) for name, v in (x | {"z": 9.0}).items()}, 1)[0]
+        == model._scores(Values({name: np.array([v]) for name, v in (x | {"z": 9.0}).items()}), 1)[0]
     )
 
 
@@ -358,7 +356,8 @@ def test_prediction_is_pure(class_):
                 model.predict_proba_one(x)
                 model.predict_proba_many(pd.DataFrame([x]))
         with pytest.raises(ValueError, match="not a finite number"):
-            model.predict_one({"a": "text"})
+            model.predict_one({"a": b"bytes"})
+        model.predict_one({"a": "text"})
         assert model.nbytes > 0
         assert model._raw_memory_usage > 0
         assert pickle.dumps(model) == before
@@ -394,9 +393,8 @@ def test_missing_values():
 # ---- bad rows -------------------------------------------------------------------------------------------------------
 
 BAD = {
-    "text": ("red", r"x\['a'\]='red' is not a finite number: encode categories with river.preprocessing.OneHotEncoder"),
-    "text of a number": ("1.5", r"x\['a'\]='1.5' is not"),
-    "bytes": (b"1", r"x\['a'\]=b'1' is not"),
+    "bytes": (b"1", r"x\['a'\]=b'1' is not a finite number, nor text"),
+    "a date": (np.datetime64("2024-01-01"), r"x\['a'\]=.* is not a finite number, nor text"),
     "none": (None, r"x\['a'\]=None is not .* fill in missing values with river.preprocessing.StatImputer"),
     "nan": (float("nan"), r"x\['a'\]=nan is not .*StatImputer"),
     "pandas na": (pd.NA, r"x\['a'\]=<NA> is not .*StatImputer"),
@@ -438,10 +436,9 @@ def test_a_bad_row_changes_nothing(class_, what, started):
     [
         [1.0, np.nan],
         [1.0, np.inf],
-        ["1", "2"],
+        [b"1", b"2"],
         [1, 1j],
         pd.array([1, None], dtype="Int64"),
-        pd.Categorical(["1", "2"]),
         pd.to_datetime(["2024-01-01", "2024-01-02"]),
     ],
     ids=lambda column: str(getattr(column, "dtype", column)),
@@ -458,7 +455,7 @@ def test_bad_columns(column):
 
 def test_long_values_are_cut_short():
     with pytest.raises(ValueError) as caught:
-        small(MOMDS).learn_one({"text": "word " * 1000}, True)
+        small(MOMDS).learn_one({"text": b"word " * 1000}, True)
     assert len(str(caught.value)) < 300
 
 
@@ -471,8 +468,6 @@ def test_long_values_are_cut_short():
         ({"width": 2.5}, "width=2.5 is not a whole number"),
         ({"width": True}, "width=True is not a whole number"),
         ({"width": 10**6 + 1}, "width=1000001 is not a whole number from 1"),
-        ({"n_classes": 1}, "n_classes=1 is not a whole number from 2 to 10,000"),
-        ({"n_classes": "two"}, "n_classes='two' is not a whole number"),
         ({"seed": "a"}, "seed='a' is neither None nor an integer from 0 to"),
         ({"seed": -1}, "seed=-1 is neither"),
         ({"kernels": ["gaussian"]}, "unknown kernel"),
@@ -493,6 +488,14 @@ def test_bad_parameters_are_named_at_the_first_row(class_, given, message):
         model.nbytes  # noqa: B018
     assert model._model is None
     assert model.columns_ == {}
+
+
+@every_class_of_many
+@pytest.mark.parametrize("room", [1, "two", 2.5, 10_001])
+def test_impossible_room(class_, room):
+    model = small(class_, n_classes=room)
+    with pytest.raises(ValueError, match=f"n_classes={room!r} is not a whole number from 2 to 10,000"):
+        model.learn_one({"a": 1.0}, True)
 
 
 def test_nothing_learned_yet():
@@ -708,7 +711,9 @@ def test_labels_as_they_appear(class_):
         model.learn_one(XS[n], y)
         assert set(model.predict_proba_one(XS[0])) == {"c", 7, "a"} - {*["c", 7, "a"][n + 1 :]}
     before = state(model)
-    with pytest.raises(ValueError, match=r"y='d' is one label too many after \['c', 7, 'a'\]: n_classes=3; set n_cl"):
+    with pytest.raises(
+        ValueError, match=r"y='d' is one label too many after \['c', 7, 'a'\]: the learner has room for 3"
+    ):
         model.learn_one(XS[3], "d")
     assert state(model) == before
 
@@ -717,7 +722,9 @@ def test_labels_as_they_appear(class_):
 def test_room_for_two_labels(class_):
     """What River asks of a binary classifier: that metrics for two labels take it, and that it knows the bools."""
     assert small(class_, n_classes=3)._multiclass
+    assert small(class_, n_classes=None)._multiclass
     model = small(class_, n_classes=2)
+    assert not KernelClassifier(class_())._multiclass
     assert not model._multiclass
     assert metrics.ROCAUC().works_with(model)
     frame = pd.DataFrame(XS[:2])
@@ -1007,6 +1014,155 @@ def test_probabilities_are_worth_something(class_):
     loss, area = metric.get()
     assert loss < 0.5
     assert area > 0.9
+
+
+def test_without_an_argument():
+    """Any labels up to ten, and text, with nothing to choose."""
+    model = KernelClassifier(seed=0)
+    assert 60 * 1024 < model.nbytes <= 64 * 1024
+    metric = evaluate.progressive_val_score(datasets.ImageSegments(), model, metrics.Accuracy())
+    assert metric.get() > 0.85
+    assert str(model) == "KernelClassifier(PocketClassifier)"
+    assert repr(KernelClassifier()) == repr(KernelClassifier().clone())
+    same = KernelClassifier.from_bytes(model.to_bytes())
+    assert state(same) == state(model)
+    assert same.learner.n_classes == 10
+    regressor = KernelRegressor(seed=0)
+    assert evaluate.progressive_val_score(datasets.TrumpApproval(), regressor, metrics.MAE()).get() < 0.5
+    checks.check_estimator(KernelRegressor())
+
+
+# ---- text -----------------------------------------------------------------------------------------------------------
+
+
+def shop(n=400, seed=0):
+    """Rows with categories, missing ones, numbers that are sometimes text, and labels that depend on them."""
+    rng = np.random.default_rng(seed)
+    rows, labels = [], []
+    for k in range(n):
+        colour, size = str(rng.choice(["red", "green", "blue", f"rare {k % 40}"])), float(rng.normal())
+        x = {"colour": colour, "size": size, "code": str(rng.integers(3)) if k % 3 else float(rng.integers(3))}
+        if k % 7 == 0:
+            x["colour"] = None
+        if k % 5 == 0:
+            del x["code"]
+        rows.append(x)
+        labels.append(bool((colour == "red") ^ (size > 0)))
+    return rows, labels
+
+
+def as_numbers(x):
+    """The same with a feature for each text."""
+    return {f"{k}={v}" if isinstance(v, str) else k: 1.0 if isinstance(v, str) else v for k, v in x.items()}
+
+
+@pytest.mark.parametrize("width", [3, 8, 64])
+@pytest.mark.parametrize("class_", [MOMDS, PocketClassifier, MulticlassMOMDS])
+def test_text_is_a_feature_of_its_own(class_, width):
+    """By dict, by frame, and as numbers by hand: the same bits, also when names have to share columns."""
+    xs, ys = shop()
+    if class_ is not PocketClassifier:
+        xs = [{name: value for name, value in x.items() if value is not None} for x in xs]
+    one, by_hand, many, slow = (small(class_, width=width) for _ in range(4))
+    for x, y in zip(xs, ys, strict=True):
+        assert one.predict_one(x) == by_hand.predict_one(as_numbers(x)) == slow.predict_one(UserDict(x))
+        one.learn_one(x, y)
+        by_hand.learn_one(as_numbers(x), y)
+        slow.learn_one({name: np.str_(v) if isinstance(v, str) else v for name, v in x.items()}, y)
+    assert state(one) == state(by_hand) == state(slow)
+    names = [name for name in ("colour", "size", "code") if class_ is PocketClassifier or name == "size"]
+    looped = small(class_, width=width)
+    for start in (0, 1, 5, 60, 200):
+        stop = {0: 1, 1: 5, 5: 60, 60: 200, 200: 400}[start]
+        some = [{name: x.get(name) for name in names} for x in xs[start:stop]]
+        frame = pd.DataFrame(some, columns=names, dtype=object)
+        assert many.predict_many(frame).tolist() == [looped.predict_one(x) for x in some]
+        many.learn_many(frame, pd.Series(ys[start:stop]))
+        taught(looped, some, ys[start:stop])
+        assert state(many) == state(looped)
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(
+    columns=st.lists(
+        st.lists(st.sampled_from(["red", "blue", "x", "", 0.0, -1.5, 2.0, None]), min_size=12, max_size=12),
+        min_size=1, max_size=4,
+    ),
+    cuts=st.lists(st.integers(0, 12), max_size=4), width=st.integers(1, 6),
+)  # fmt: skip
+def test_blocks_of_text_equal_rows_of_text(columns, cuts, width):
+    frame = pd.DataFrame({f"c{k}": pd.Series(column, dtype=object) for k, column in enumerate(columns)})
+    frame = frame.where(frame.notna(), None)
+    labels = pd.Series([k % 3 > 0 for k in range(12)])
+    weights = pd.Series([0.0 if k % 5 == 4 else 1.0 for k in range(12)])
+    one, many = small(PocketClassifier, width=width), small(PocketClassifier, width=width)
+    edges = sorted({0, 12, *cuts})
+    for begin, end in pairwise(edges):
+        part, xs = frame[begin:end], frame[begin:end].to_dict("records")
+        assert many._scores(many._read_frame(part), end - begin) == [one._score(x) for x in xs]
+        many.learn_many(part, labels[begin:end], w=weights[begin:end])
+        for x, y, w in zip(xs, labels[begin:end], weights[begin:end], strict=True):
+            one.learn_one(x, y, w=w)
+        assert state(one) == state(many)
+
+
+def test_text_and_numbers_to_predict():
+    xs, _ = shop(200)
+    targets = [3.0 * (x["colour"] == "red") + x["size"] for x in xs]
+    one = KernelRegressor(PocketRegressor(memory="16KiB"), width=12, seed=1)
+    for x, target in zip(xs, targets, strict=True):
+        one.learn_one(x, target)
+    frame = pd.DataFrame(xs, dtype=object)[["colour", "size"]]
+    by_rows, by_frame = (KernelRegressor(PocketRegressor(memory="16KiB"), width=12, seed=1) for _ in range(2))
+    by_frame.learn_many(frame, pd.Series(targets))
+    for x, target in zip(frame.to_dict("records"), targets, strict=True):
+        by_rows.learn_one(x, target)
+    assert by_rows.to_bytes() == by_frame.to_bytes()
+    assert by_frame.predict_many(frame).tolist() == [by_rows.predict_one(x) for x in frame.to_dict("records")]
+    assert one.predict_one(xs[1] | {"colour": "red"}) > one.predict_one(xs[1] | {"colour": "blue"}) + 1
+
+
+def test_levels_beyond_the_width_share_columns_by_the_hash_of_their_name():
+    model = small(PocketClassifier, width=2)
+    model.learn_one({"a": 1.0, "colour": "red"}, True)
+    assert model.columns_ == {"a": 0, "colour=red": 1}
+    model.learn_one({"a": 1.0, "colour": "blue"}, False)
+    twin = small(PocketClassifier, width=2)
+    twin.learn_one({"a": 1.0, "colour=red": 1.0}, True)
+    code = hash_of("colour=blue")
+    row = np.array([[1.0, 0.0]])
+    row[0, (code >> 1) % 2] += 1.0 if code & 1 else -1.0
+    twin._model.partial_fit(row, [1.0])
+    assert twin._model._core.save() == model._model._core.save()
+    assert model.collisions_ == 1
+
+
+def test_a_missing_text_has_no_column():
+    model = small(PocketClassifier, width=8)
+    for x in ({"colour": None, "size": None}, {"colour": "red", "size": 1.0}, {"colour": float("nan"), "size": 2.0}):
+        model.learn_one(x, True)
+    assert set(model.columns_) == {"colour=red", "size"}
+    full = taught(small(PocketClassifier, width=1), [{"size": 1.0}, {"size": 2.0, "other": 3.0}], [True, False])
+    assert full._score({"size": 1.0, "other": None}) == full._score({"size": 1.0})
+
+
+def test_text_that_is_called_like_a_feature_is_refused():
+    model = taught(small(PocketClassifier, width=8), [{"a=b": 1.0}], [True])
+    before = state(model)
+    with pytest.raises(ValueError, match="x has a feature 'a=b', and text that is called so, too: rename one"):
+        model.learn_one({"a=b": 1.0, "a": "b"}, True)
+    with pytest.raises(ValueError, match="X has a column 'a=b', and text that is called so"):
+        model.learn_many(pd.DataFrame({"a=b": [1.0], "a": ["b"]}), pd.Series([True]))
+    assert state(model) == before
+
+
+def test_text_in_a_stream_of_river():
+    """Categories need no encoder."""
+    rows = [({"colour": "red" if n % 3 else "blue", "size": n % 7 / 7}, bool(n % 3)) for n in range(400)]
+    model = adapted(PocketClassifier, width=8, seed=0)
+    assert evaluate.progressive_val_score(rows, model, metrics.Accuracy()).get() > 0.98
+    assert set(model.columns_) == {"colour=blue", "colour=red", "size"}
+    assert state(KernelClassifier.from_bytes(model.to_bytes())) == state(model)
 
 
 def test_categories_through_an_encoder():

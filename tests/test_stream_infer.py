@@ -33,6 +33,42 @@ def one_column(values, name="a", **options):
     return roles(stream)[name], gather(stream.blocks()).X
 
 
+def test_the_rows_that_are_looked_at_do_not_depend_on_how_they_come(tmp_path):
+    """Those of the first MiB of a file, plain or compressed, and of a pipe at any pace."""
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{size!r},{'word ' * 100}{k},{'up' if size > 0 else 'down'}\n"
+        for k, size in enumerate(rng.normal(size=4000).tolist())
+    ]
+    data = ("size,text,y\n" + "".join(lines)).encode()
+    plain, packed = tmp_path / "rows.csv", tmp_path / "rows.csv.gz"
+    plain.write_bytes(data)
+    packed.write_bytes(gzip.compress(data, 1))
+    looked_at = [data.count(b"\n", 0, 1 << 20) - 1] * 5
+    pieces = [1 << 14, 100_000, 1 << 22]
+    sources = [plain, packed, *(io.BufferedReader(Slow(data, size), 1 << 22) for size in pieces)]
+    assert [inferred_of(source).rows for source in sources] == looked_at
+
+
+class Slow(io.RawIOBase):
+    """A pipe in which there are never more than some bytes."""
+
+    def __init__(self, data, size):
+        self.file, self.size = io.BytesIO(data), size
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        data = self.file.read(min(len(buffer), self.size))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def inferred_of(source):
+    return open_stream(source, strict=False, label="y", format="csv").inferred
+
+
 # ---- columns --------------------------------------------------------------------------------------------------------
 
 
@@ -520,7 +556,7 @@ def test_late_rows_that_cannot_be_used_are_left_out_and_told():
     assert len(gather(stream.blocks())) == 11_995
     assert [report.line for report in stream.skipped.reports] == [11_002, 11_003, 11_004, 11_005, 11_006]
     words = [str(report) for report in stream.skipped.reports]
-    assert "(a): expected a finite number, found 'word' (if the column has categories" in words[0]
+    assert "column 'a': expected a finite number, found 'word' (if the column has categories" in words[0]
     assert "expected 3 fields, found 2" in words[1] and "column 'y': expected one of the classes 0, 1" in words[4]
     with pytest.raises(StreamError, match="line 11002"):
         gather(inferred("a,b,y\n" + "\n".join(lines) + "\n", on_error="raise").blocks())

@@ -189,7 +189,7 @@ def test_malformed_lines(line, column, expected, found, end):
     assert (error.line, error.column) == (3, column)
     assert error.expected.startswith(expected)
     assert error.found == found
-    assert str(error).startswith(f"a file object, line 3, column {column}: expected ")
+    assert str(error).startswith(f"a file object, line 3, byte {column}: expected ")
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 100, 1 << 20])

@@ -63,7 +63,7 @@ def zipped(**members):
         ("t.csv", b"\n\n  \n\r\n", "expected at least one line, found an empty file"),
         ("t.csv", b"\xef\xbb\xbf", "expected at least one line, found an empty file"),
         ("t.csv", b",,,\n,,,\n", "label='y' is not a column"),
-        ("t.csv", b"x" * 3_000_000, "label='y' is not a column: choose one of these 1: x{37}[.]{4}$"),
+        ("t.csv", b"x" * 3_000_000, "label='y' is not a column: the only one is x{37}[.]{4}$"),
         ("t.csv", GOOD.decode().encode("utf-16")[:-1], "expected text in UTF-16"),
         ("t.csv.gz", gzip.compress(GOOD, mtime=0)[:-9], "expected compressed data that is whole"),
         ("t.csv.gz", b"\x1f\x8b", "expected compressed data that is whole"),

@@ -49,7 +49,7 @@ def test_a_stray_quote_costs_one_line(strict, kind, place, others):
     assert 9.5 not in found.X[:, 0]
     assert stream.skipped.count == 1
     assert [report.line for report in stream.skipped.reports] == lines_of(rows, STRAY[kind])
-    with pytest.raises(StreamError, match=f"line {stream.skipped.reports[0].line}, column "):
+    with pytest.raises(StreamError, match=f"line {stream.skipped.reports[0].line}, byte "):
         gather(opened(table(rows), strict=strict, on_error="raise").blocks())
 
 
@@ -103,7 +103,7 @@ def test_without_names_the_first_line_is_like_the_others():
 @pytest.mark.parametrize("first", ['a,"c"x,y', 'a,"c,y'])
 @pytest.mark.parametrize("strict", [True, False])
 def test_names_that_cannot_be_read_are_refused(first, strict):
-    with pytest.raises(StreamError, match=r"line 1, column .*the first line may have the names of the columns"):
+    with pytest.raises(StreamError, match=r"line 1, byte .*the first line may have the names of the columns"):
         opened("\n".join([first, *CLOSED]), strict=strict)
 
 

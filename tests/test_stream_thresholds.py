@@ -76,6 +76,27 @@ def test_levels_of_a_category(levels, rows, are_ids):
     assert described([f"k{k % levels}" for k in range(rows)])[0].encoded.startswith("id:") == are_ids
 
 
+@pytest.mark.parametrize(
+    ("name", "once", "repeated"),
+    [
+        ("paid", "number", "number"),
+        ("monkey", "number", "number"),
+        ("ID", "left out", "category"),
+        ("userId", "left out", "category"),
+        ("store_id", "left out", "category"),
+        ("zip", "left out", "category"),
+        ("Customer", "left out", "category"),
+        ("customers", "number", "number"),
+        ("order_no", "left out", "number"),
+    ],
+)
+def test_names_of_ids(name, once, repeated):
+    """Whole numbers that all differ are ids by some names, and those that repeat are categories by others."""
+    for values, role in (([k * k for k in range(400)], once), ([k * k % 37 for k in range(400)], repeated)):
+        rows = "".join(f"{value},{k % 9},{k % 2}\n" for k, value in enumerate(values))
+        assert roles(inferred(f"{name},x,y\n{rows}"))[name] == role
+
+
 def test_text_is_long_or_has_words():
     """LONG, on average; and two words."""
     ids = [f"{k:02}" + "x" * 38 for k in range(30)]

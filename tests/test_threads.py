@@ -27,6 +27,7 @@ from pocketkernel import (
     PocketRegressor,
     Raker,
     SharedMOMDH,
+    TableClassifier,
     _threads,
     learners,
 )
@@ -555,7 +556,7 @@ def test_river(how, width):
     asked = {f"x{k}": 0.01 * k for k in range(160)}
 
     def make():
-        model = river.KernelClassifier(PocketClassifier(memory="40KiB"), n_classes=6, width=width, seed=0)
+        model = river.KernelClassifier(PocketClassifier(memory="40KiB", n_classes=6), width=width, seed=0)
         model.learn_one(rows[0], labels[0])
         return model
 
@@ -613,7 +614,7 @@ def test_a_loaded_run(tmp_path):
 
     def teach(model, pieces):
         for at in pieces:
-            model.learn(rows[at : at + 8])
+            model.partial_fit(rows[at : at + 8])
 
     def ask(model):
         return bits(model.predict_proba([{"size": 0.3, "colour": "c7"}, {"size": -1.0, "colour": "c0"}]))
@@ -622,6 +623,30 @@ def test_a_loaded_run(tmp_path):
         return pocketkernel.load(tmp_path / "fruit.run")
 
     pieces = list(range(100, 292, 8))
+    told(met(make, pieces, teach, ask))
+    told(met(make, pieces, teach, lambda model: pickle.loads(pickle.dumps(model)).to_bytes(), readers=3))
+
+
+def test_a_table_model():
+    """It is fitted anew while others predict, and goes on with new levels and new classes."""
+    rows = [{"size": float(k % 11), "colour": f"c{k % (3 + k // 40)}"} for k in range(240)]
+    labels = ["apple" if (row["size"] > 5) == (row["colour"] > "c1") else "pear" for row in rows]
+
+    def make():
+        return TableClassifier(PocketClassifier(memory="16KiB"), random_state=0).fit(rows[:40], labels[:40])
+
+    def teach(model, pieces):
+        for at in pieces:
+            part = slice(at, at + 8)
+            if at % 64:
+                model.partial_fit(rows[part], labels[part])
+            else:
+                model.fit(rows[:at], labels[:at])
+
+    def ask(model):
+        return bits(model.predict_proba([{"size": 0.3, "colour": "c7"}, {"size": 9.0, "colour": "c0"}]))
+
+    pieces = list(range(40, 240, 8))
     told(met(make, pieces, teach, ask))
     told(met(make, pieces, teach, lambda model: pickle.loads(pickle.dumps(model)).to_bytes(), readers=3))
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pocketkernel.learners import *  # noqa: F403
     from pocketkernel.loading import load as load
     from pocketkernel.model_file import ModelFileError as ModelFileError
+    from pocketkernel.tables import TableClassifier as TableClassifier
+    from pocketkernel.tables import TableRegressor as TableRegressor
 
     __version__: str
 
@@ -20,6 +22,8 @@ _ELSEWHERE = {
     "load": "pocketkernel.loading",
     "ModelFileError": "pocketkernel.model_file",
     "get_include": "pocketkernel._include",
+    "TableClassifier": "pocketkernel.tables",
+    "TableRegressor": "pocketkernel.tables",
 }
 _PARTS = ("kernels", "learners")
 _MODULES = (*_PARTS, "device")

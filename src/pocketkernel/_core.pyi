@@ -167,9 +167,7 @@ class Fleet:
         base: int,
         born: object | None,
     ) -> int: ...
-    def score_dense(
-        self, slots: object, x: object, scores: object, threads: int, continues: bool = True
-    ) -> int: ...
+    def score_dense(self, slots: object, x: object, scores: object, threads: int, continues: bool = True) -> int: ...
     def score_sparse(
         self,
         slots: object,

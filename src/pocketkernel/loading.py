@@ -11,9 +11,9 @@ from pocketkernel.stored import estimator_of, read
 def load(path: str | os.PathLike[str]) -> Any:
     """Load an estimator that was written by its `save` method; it continues exactly where it stopped.
 
-    A model of `pocketkernel.river` is loaded as such. The folder of a run (``pocketkernel run``) gives a
-    `pocketkernel.evaluate.RawModel`: the estimator together with how rows are encoded and scaled, so that it takes rows
-    as they are in files.
+    A model of `pocketkernel.river` is loaded as such. The folder of a run (``pocketkernel run``), or the model file in
+    it, gives a `TableClassifier` or `TableRegressor`: the learner together with how rows are encoded and scaled, so
+    that it takes rows as they are in files.
 
     Loading a file runs no code from it. A file that is truncated, damaged, edited, from another program or from a newer
     version is refused with a `ModelFileError` that gives the reason.
@@ -32,8 +32,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     True
     """
     if Path(path).is_dir():
-        from pocketkernel.evaluate import load_run  # noqa: PLC0415  (slow to import)
+        from pocketkernel.tables import load_run  # noqa: PLC0415  (slow to import)
 
         return load_run(path)
     with model_file.naming(path):
-        return estimator_of(read(path))
+        contents = read(path)
+        if not contents.sections:
+            return estimator_of(contents)
+        from pocketkernel.tables import table_model_of  # noqa: PLC0415
+
+        return table_model_of(contents)

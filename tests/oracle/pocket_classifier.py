@@ -568,7 +568,9 @@ class PocketClassifier:
         far = self.beyond >= MOST_BEYOND
         anew = ~missing & ((self.n == 1) | far | (np.abs(self.unlike) >= MOST_UNLIKE))
         self.restarts += int(np.sum(anew & (self.n > 1)))
-        change = np.where(far, "another level", np.where(self.unlike > 0, "larger unit or spread", "smaller unit or spread"))
+        change = np.where(
+            far, "another level", np.where(self.unlike > 0, "larger unit or spread", "smaller unit or spread")
+        )
         self.started |= {k: (self.n[k] >= FIRST_ROWS, str(change[k])) for k in np.flatnonzero(anew)}
         self.mean, self.n = np.where(anew, x, self.mean), np.where(anew, 1, self.n)
         self.deviation, self.usual, self.beyond, self.unlike, self.direction = np.where(

@@ -10,7 +10,7 @@ const WIDTHS = [4, 2, 1, 0.5, 0.25, 0.125];
 // Which widths, by how many frequencies there is room for: the more, the more.
 const ROOM = [[512, WIDTHS], [256, WIDTHS.slice(1, 5)], [128, WIDTHS.slice(1, 4)], [32, WIDTHS.slice(2, 4)], [0, []]];
 // A learner of the same configuration is a little larger in Python, where addresses have 64 bits.
-const LARGER_IN_PYTHON = 320;
+const LARGER_IN_PYTHON = 384;
 // A ring of rows and ferns share the memory of the frequencies if there are more than two classes, or so many bytes and
 // fewer columns than these.
 const LEAST_BLOCK = 48 * 1024;

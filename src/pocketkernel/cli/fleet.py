@@ -17,10 +17,10 @@ from pocketkernel.cli.predict import Answers, answers, harmless, tell_skipped, t
 from pocketkernel.cli.schema import show_schema
 from pocketkernel.cli.show import data_out, err, print_json, prose
 from pocketkernel.cli.show import out as out_console
-from pocketkernel.evaluate.job import learner_class, takes_missing
+from pocketkernel.evaluate.job import takes_missing
 from pocketkernel.evaluate.task import CLASSIFICATION
 from pocketkernel.fleet import Fleet
-from pocketkernel.fleet.feed import Counts, Feed, least_memory, pipeline_in
+from pocketkernel.fleet.feed import Counts, Feed, pipeline_in
 from pocketkernel.report.fleet import ERROR, FEW_ROWS, MISTAKES, histogram, write_fleet_report
 from pocketkernel.report.page import Step
 from pocketkernel.report.tables import Column, Table
@@ -133,11 +133,9 @@ def _what_it_buys(feed: Feed) -> str:
     """The memory of each model, and what is in it."""
     plan = feed.plan
     memory = f"{plan.nbytes if plan.memory is None else plan.memory:,} bytes for each key"
+    if plan.shortage:
+        return f"Memory: {memory}. {plan.shortage}"
     columns = f"{plan.n_features:,} column{'s' if plan.n_features > 1 else ''}"
-    if plan.budget == 0:
-        room = {"n_classes": plan.n_classes} if plan.n_classes else {}
-        enough = least_memory(learner_class(plan.learner), plan.n_features, {}, **room)
-        return f"Memory: {memory}, which for {columns} is only a linear model; kernels need --memory {enough}."
     chosen = f" (the least with room for kernels in {columns}; --memory changes it)" if feed.planned else ""
     bought = [f"{name} ({number:,} {unit})" for name, number, unit in plan.experts]
     what = "rows" if plan.budget_name == "budget" else "frequencies"

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pocketkernel.evaluate import RawModel
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.learners import OnlineLearner, contents_of, recipe_of, room_for_scores
 from pocketkernel.stream import OnlineStandard, Scaler
 from pocketkernel.stream.encode import Encoding
+from pocketkernel.tables import TableModel
 
 HEADER_BYTES = 32
 """Of a learner's state: its model, its size, its checksum."""
@@ -84,8 +84,8 @@ def exported(model: Any) -> Exported:
     if isinstance(model, str | os.PathLike):
         learner, pipeline, _ = load_with_pipeline(Path(model))
         return Exported(_learner(learner), _scaler(pipeline))
-    if isinstance(model, RawModel):
-        return Exported(_learner(model.model), _scaler(model.pipeline))
+    if isinstance(model, TableModel):
+        return Exported(_learner(model.learner_), _scaler(model.pipeline_))
     return Exported(_learner(model))
 
 

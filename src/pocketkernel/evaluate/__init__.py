@@ -5,7 +5,6 @@ from pocketkernel.evaluate.folder import run_job
 from pocketkernel.evaluate.job import Job
 from pocketkernel.evaluate.pipeline import Pipeline, load_with_pipeline
 from pocketkernel.evaluate.progressive import Progress, follow, progressive
-from pocketkernel.evaluate.raw import RawModel, load_run
 from pocketkernel.evaluate.record import Record, RecordError
 from pocketkernel.evaluate.recorder import Recorder
 from pocketkernel.evaluate.run import Run, RunError
@@ -16,14 +15,12 @@ __all__ = [
     "Job",
     "Pipeline",
     "Progress",
-    "RawModel",
     "Record",
     "RecordError",
     "Recorder",
     "Run",
     "RunError",
     "follow",
-    "load_run",
     "load_with_pipeline",
     "progressive",
     "run_job",

@@ -7,7 +7,6 @@ scaler. The encoding is not saved: when a run is resumed, the stream reads and e
 import os
 from copy import copy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 

@@ -79,7 +79,7 @@ class Continued(Job):
         scaler = None if pipeline.scaler is None else SCALERS[pipeline.scaler.kind]()
         task = CLASSIFICATION if hasattr(model, "classes_") else REGRESSION
         count = (lambda: 0) if self.repeatable() else None
-        run = Run(stream, model, task=task, scaler=scaler, reading=pipeline.reading, count=count)
+        run = Run(stream, model, task=task, scaler=scaler, reading=pipeline.reading | pipeline.asked, count=count)
         run.goes_on(resume(run, contents, given, path), read_settings(self.folder).get("schema"))
         if self.delayed is None and not self.again and self.mark() in [mark for _, mark in run.sources if mark]:
             raise RunError(f"{self.name} has been learned already: learn it again with force.")

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -18,6 +18,7 @@ from pocketkernel.evaluate.task import CLASSIFICATION, REGRESSION, TASKS, found_
 from pocketkernel.stream import SCALERS, open_stream
 from pocketkernel.stream.files import STDIN, Source, find, standard_input
 from pocketkernel.stream.infer import Guess
+from pocketkernel.stream.places import LAYOUT
 from pocketkernel.stream.schema import Room
 
 
@@ -61,6 +62,23 @@ def make_learner(name: str, parameters: Mapping[str, Any], task: str = CLASSIFIC
 def takes_missing(name: str) -> bool:
     """Whether the learner of this name can handle NaN."""
     return bool(learner_class(name)().__sklearn_tags__().input_tags.allow_nan)
+
+
+def room_in_a_row(model: Any, task: str | None, regressor: Callable[[], Any]) -> Room | None:
+    """What fits into a row, for a learner whose kernels need memory as well.
+
+    `regressor` makes the one for labels that are numbers, if the task is not known.
+    """
+    if not hasattr(model, "room"):
+        return None
+
+    def room(others: int, least: int, label: Guess | None) -> Any:
+        values = np.zeros(0) if label is None else label.values()
+        if (task or found_task(values)) == REGRESSION:
+            return regressor().room(others, least)
+        return model.room(others, least, n_classes=max(2, room_of(model) or len(np.unique(values))))
+
+    return room
 
 
 @dataclass
@@ -142,7 +160,7 @@ class Job:
             "permute": self.permute,
             "rows": self.rows,
             "block": self.block,
-            "version": model_file.LIBRARY_VERSION,
+            "version": [model_file.LIBRARY_VERSION, LAYOUT],
         }
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
@@ -157,7 +175,9 @@ class Job:
                 raise ValueError(f"{name}={number} is too small: use an integer of at least {least}.")
         source = self.opened_source()
         most = self.rows if self.permute is None else None  # of permuted rows, those are the first that come out
-        stream = open_stream(source, block=self.block, rows=most, room=self._room(model, task), **self.reading)
+        stream = open_stream(
+            source, block=self.block, rows=most, room=room_in_a_row(model, task, self._regressor), **self.reading
+        )
         if not self.reading.get("strict", True):
             task = task or seen_task(stream)
             if task == CLASSIFICATION and self.permute is None:
@@ -168,7 +188,7 @@ class Job:
             stream,
             model,
             task=self._known_task(),
-            regressor=lambda: make_learner(self.learner, self.parameters, REGRESSION),
+            regressor=self._regressor,
             scaler=scaler,
             permute=self.permute,
             rows=self.rows,
@@ -179,24 +199,14 @@ class Job:
             run.decide(task)
         return run
 
-    def _room(self, model: Any, task: str | None) -> Room | None:
-        """What fits into a row, for a learner whose kernels need memory as well."""
-        if not hasattr(model, "room"):
-            return None
-
-        def room(others: int, least: int, label: Guess | None) -> Any:
-            values = np.zeros(0) if label is None else label.values()
-            if (task or found_task(values)) == REGRESSION:
-                return make_learner(self.learner, self.parameters, REGRESSION).room(others, least)
-            return model.room(others, least, n_classes=max(2, room_of(model) or len(np.unique(values))))
-
-        return room
-
     def opened_source(self) -> Source:
         """The source; standard input without Python's buffer, whose lock a waiting thread would hold at the end."""
         if self.source == STDIN:
             return cast(BinaryIO, getattr(standard_input(), "raw", sys.stdin.buffer))
         return self.source
+
+    def _regressor(self) -> Any:
+        return make_learner(self.learner, self.parameters, REGRESSION)
 
     def _known_task(self) -> str | None:
         """Whether labels are classes or numbers, as far as it can be known without reading them."""

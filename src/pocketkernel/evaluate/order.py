@@ -87,8 +87,8 @@ def _of_last_labels(results: Mapping[str, Any]) -> list[str]:
     if apart < DECIDES * rate or apart - rate <= NOISE * error:
         return []
     return [
-        f"The last labels decide: without them this learner makes {apart:.2%} mistakes, with them {rate:.2%}. `predict` "
-        "answers without them, unless told by --continues that each row is the next one."
+        f"The last labels decide: without them this learner makes {apart:.2%} mistakes, with them {rate:.2%}. "
+        "`predict` answers without them, unless told by --continues that each row is the next one."
     ]
 
 

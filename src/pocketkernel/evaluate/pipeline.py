@@ -8,15 +8,15 @@ import reprlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
-from pocketkernel._fields import Check, Fields, is_dict, is_flag, is_text, list_of, optional
+from pocketkernel._fields import Check, Fields, all_fields, is_count, is_dict, is_flag, is_text, list_of, optional
 from pocketkernel.model_file import Arrays, Contents, ModelFileError, below, naming
 from pocketkernel.stored import decode, estimator_of, read
 from pocketkernel.stream import SCALERS, Block, Scaler, Stream, open_stream
 from pocketkernel.stream.block import is_sparse
 from pocketkernel.stream.delimited import is_delimiter
-from pocketkernel.stream.encode import Encoding
+from pocketkernel.stream.encode import Encoding, Missing
 from pocketkernel.stream.files import SUFFIXES, Source, named_format
 
 MODEL = "model.safetensors"
@@ -28,6 +28,16 @@ READING: dict[str, Check] = {
     "columns": optional(list_of(is_text)),
 }
 """Options of `open_stream` that say how a file is cut into fields."""
+
+_ARE_NAMES: Check = list_of(lambda value: type(value) in (str, int))
+ASKED: dict[str, Check] = {
+    **dict.fromkeys(("drop", "categorical", "numeric", "date"), _ARE_NAMES),
+    **dict.fromkeys(("max_categories", "hash_width"), is_count),
+    "missing": lambda value: value in get_args(Missing),
+}
+"""Options of `open_stream` that say what becomes of the columns of a table; the encoding is what came of them."""
+
+_ARE_TEXTS: Check = list_of(is_text)
 
 MOST_DENSE = 1 << 25
 """Numbers in a block that may be made dense."""
@@ -47,12 +57,21 @@ class Pipeline:
         What it has learned.
     reading : dict
         Options of `open_stream` that say how a file is cut into fields: format, delimiter, header, columns.
+    asked : dict
+        Options of `open_stream` that were given for its columns: drop, categorical and others.
+    schema : dict or None
+        What became of each column of the first rows, in words, in their order; None if nothing was inferred.
+    named : bool
+        Whether the columns have names of their own; else they are those of an array.
     """
 
     n_features: int
     encoding: dict[str, Any] | None = None
     scaler: Scaler | None = None
     reading: dict[str, Any] = field(default_factory=dict)
+    asked: dict[str, Any] = field(default_factory=dict)
+    schema: dict[str, str] | None = None
+    named: bool = True
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -106,7 +125,9 @@ class Pipeline:
     def written(self) -> tuple[dict[str, Any], Arrays]:
         """Everything, as a section of a model file and arrays for it."""
         section = {"reading": self.reading, "encoding": self.encoding, "scaler": self.scaler and self.scaler.kind}
-        return section, scaler_arrays(self.scaler)
+        more: dict[str, Any] = {"asked": self.asked, "schema": [list(one) for one in (self.schema or {}).items()]}
+        section |= {name: value for name, value in more.items() if value}
+        return section | ({} if self.named else {"named": False}), scaler_arrays(self.scaler)
 
     @classmethod
     def of(cls, contents: Contents) -> Self | None:
@@ -115,13 +136,18 @@ class Pipeline:
             return None
         given = Fields(contents.sections[PIPELINE], PIPELINE)
         reading = Fields(given.take("reading", is_dict), "pipeline.reading")
+        asked = all_fields(given.take("asked", is_dict, {}), "pipeline.asked", ASKED)
         encoding = given.take("encoding", optional(is_dict))
+        schema = given.take("schema", list_of(_is_pair), None)
         n_features = contents.model["n_features"]
         self = cls(
             n_features,
             encoding,
             scaler_of(given.take("scaler", optional(is_text)), contents.arrays, n_features),
             {name: reading.take(name, check) for name, check in READING.items() if name in reading},
+            asked,
+            schema and dict(schema),
+            given.take("named", is_flag, True),
         )
         reading.end()
         given.end()
@@ -130,6 +156,11 @@ class Pipeline:
         if encoding is not None and (columns := Encoding.from_dict(encoding).n_features) != n_features:
             raise ModelFileError(f"pipeline.encoding makes rows of {columns} columns, and the model has {n_features}.")
         return self
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether it is a name and a sentence."""
+    return _ARE_TEXTS(value) and len(value) == 2
 
 
 def scaler_arrays(scaler: Scaler | None) -> Arrays:

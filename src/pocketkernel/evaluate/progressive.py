@@ -204,8 +204,10 @@ def _divided(parts: Iterable[slice], rows: Sequence[int]) -> Iterator[slice]:
 def _learned(
     model: Any, X: Any, y: Any, classes: Any, metrics: ClassificationMetrics | None
 ) -> tuple[Any, Sequence[Any], Any]:
-    """Score and learn rows. Their scores; those of the linear part, and those without the last labels, as far as they
-    are wanted; or instead what a model tells of them."""
+    """Score and learn rows. Their scores, those of parts of the model as far as they are wanted, and what it tells.
+
+    Parts are the linear one, and all but the last labels. A model that tells what its scores say gives no scores.
+    """
     tell = getattr(model, "predict_then_learn_answers", None)
     if tell is not None and classes is None and metrics is not None and metrics.wants_answers:
         told = tell(X, y)

@@ -17,7 +17,7 @@ from pocketkernel.evaluate.arrivals import Arrivals, room_of
 from pocketkernel.evaluate.events import joined_events, to_dict
 from pocketkernel.evaluate.influence import SCORES, influence_of
 from pocketkernel.evaluate.metrics import ClassificationMetrics, Metrics, RegressionMetrics
-from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline, ready
+from pocketkernel.evaluate.pipeline import ASKED, PIPELINE, READING, Pipeline, ready
 from pocketkernel.evaluate.progressive import Progress, follow, follow_values
 from pocketkernel.evaluate.record import Record
 from pocketkernel.evaluate.recorder import Recorder
@@ -191,8 +191,10 @@ class Run:
         """How rows have been encoded and scaled so far."""
         given = {name: value for name, value in self._reading.items() if name in READING}
         reading = {"format": self.stream.format, **self.stream.dialect, **given}
+        asked = {name: value for name, value in self._reading.items() if name in ASKED and ASKED[name](value)}
         encoding = None if self.stream.encoding is None else self.stream.encoding.to_dict()
-        return Pipeline(self.stream.n_features, encoding, self.scaler, reading)
+        schema = None if self.schema is None or len(self.schema) == SCHEMA_COLUMNS else sentences(self.schema)
+        return Pipeline(self.stream.n_features, encoding, self.scaler, reading, asked, schema)
 
     def to_bytes(self) -> bytes:
         """A model file of what was learned, with the pipeline."""
@@ -354,6 +356,17 @@ class Run:
                 f"{type(self.model).__name__} needs the number of rows of a pipe in advance: give horizon=N, or rows=N."
             )
         self.model.horizon = self.total
+
+
+def sentences(schema: list[dict[str, Any]]) -> dict[str, str]:
+    """What became of each column, by its name.
+
+    Examples
+    --------
+    >>> sentences([{"name": "colour", "role": "category", "encoded": "3 levels in 3 columns", "examples": "red"}])
+    {'colour': 'category: 3 levels in 3 columns'}
+    """
+    return {column["name"]: f"{column['role']}: {column['encoded']}" for column in schema}
 
 
 def schema_of(stream: Stream) -> list[dict[str, Any]] | None:

@@ -230,7 +230,7 @@ class Fleet(Persistent):
         return self._answers("predict_proba", keys, X, continues)
 
     def _answers(self, method: str, keys: Any, X: Any, continues: bool) -> Array:
-        ask: Callable[[Any], Array] = getattr(self._template, method)
+        ask: Callable[..., Array] = getattr(self._template, method)
         if not continues and isinstance(self._template, OnlineKernelClassifier):
             ask = partial(ask, continues=False)
         column = read_keys(keys)

@@ -72,11 +72,9 @@ class Models(Places):
         """Score the rows of a matrix."""
         return self._score((x,), scores, threads, continues)
 
-    def score_sparse(
-        self, values: Any, columns: Any, starts: Any, scores: Any, threads: int, continues: bool = True
-    ) -> int:
-        """Score the rows of a CSR matrix."""
-        return self._score((values, columns, starts), scores, threads, continues)
+    def score_sparse(self, *given: Any) -> int:
+        """Score the rows of a CSR matrix: values, columns, starts, scores, threads, whether rows continue."""
+        return self._score(given[:3], *given[3:])
 
     def forget_lags(self) -> None:
         """For estimators that are fitted; a fleet is not."""

@@ -29,6 +29,7 @@ from pocketkernel.learners._parameters import drawn_seed as drawn_seed
 from pocketkernel.learners._persistent import plausible as plausible
 from pocketkernel.learners._plan import Plan as Plan
 from pocketkernel.learners._rows import checked_weights as checked_weights
+from pocketkernel.learners._targets import as_targets as as_targets
 from pocketkernel.learners.lkm_books import LKMBooks
 from pocketkernel.learners.m_omd_h import MOMDH
 from pocketkernel.learners.m_omd_s import MOMDS

@@ -195,7 +195,9 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
         """Scores of the rows of X. Learns nothing.
 
         A learner that knows the last labels (PocketClassifier, unless ``lag=False``) takes each row for the next one
-        after those that were learned; with ``continues=False`` it does not, and the labels have no say. Columns follow `classes_`, the labels so far. For two: one score for each row; a score >= 0 means the positive
+        after those that were learned; with ``continues=False`` it does not, and the labels have no say.
+
+        Columns follow `classes_`, the labels so far. For two: one score for each row; a score >= 0 means the positive
         class, ``classes_[1]``. For more: one for each row and class; the largest wins. While only one label is known:
         0 for each row. A long block is shared among threads (see `n_jobs`), which only affects the time.
         """
@@ -235,8 +237,10 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[mi
                 return softmax(coding.columns(scores), axis=1)
             if len(coding.classes) == 1:
                 return np.ones((len(scores), 1))
-            positive = expit(coding.decision(scores))
-            return np.column_stack([1.0 - positive, positive])
+            odds = np.empty((len(scores), 2))
+            odds[:, 1] = expit(coding.decision(scores))
+            odds[:, 0] = 1.0 - odds[:, 1]
+            return odds
 
     def _room_for_scores(self, rows: int) -> Scores:
         return np.empty((rows, self._recipe.classes) if self._multiclass else rows)

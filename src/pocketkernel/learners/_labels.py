@@ -11,7 +11,8 @@ import numpy.typing as npt
 from narwhals.stable.v2.dependencies import get_pandas, get_polars
 from sklearn.utils import column_or_1d
 
-from pocketkernel.learners._rows import as_array, as_narwhals, refuse_odd_numbers
+from pocketkernel._frames import as_narwhals
+from pocketkernel.learners._rows import as_array, refuse_odd_numbers
 
 Array = npt.NDArray[Any]
 

@@ -18,7 +18,7 @@ from pocketkernel.learners._persistent import Persistent
 from pocketkernel.learners._plan import plan as plan_of
 from pocketkernel.learners._recipe import PARAMETERS, Recipe, largest
 from pocketkernel.losses import LOSSES
-from pocketkernel.memory import parse_bytes
+from pocketkernel.memory import as_text, parse_bytes
 
 DEFAULT_BUDGET = 400
 
@@ -110,7 +110,7 @@ class Parameters(Persistent):
         if least > memory:
             raise ValueError(
                 f"memory={self.memory!r} ({memory} bytes) is too small: {type(self).__name__} with "
-                f"{recipe.features} features needs at least {least} bytes: use memory='{-(-least // 1024)}KiB' or more."
+                f"{recipe.features} features needs at least {least} bytes: use memory={as_text(least)!r} or more."
             )
 
         def fits(budget: int) -> bool:

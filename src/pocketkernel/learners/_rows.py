@@ -13,11 +13,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 import sklearn
-from narwhals.exceptions import DuplicateError
-from narwhals.stable.v2.dependencies import get_pyarrow
 from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
+
+from pocketkernel._frames import as_narwhals, numbers_of
 
 Array = npt.NDArray[Any]
 Frame = nw.DataFrame[Any]
@@ -215,25 +215,6 @@ def _as_frame(X: Any) -> Frame | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def as_narwhals(name: str, given: Any) -> Any:
-    """A frame or series of any library as one of narwhals; whatever is neither is returned unchanged."""
-    native = nw.to_native(given, pass_through=True)  # it may be a frame of narwhals itself, of any version
-    pyarrow = get_pyarrow()
-    if pyarrow is not None and isinstance(native, pyarrow.RecordBatch):
-        native = pyarrow.Table.from_batches([native])
-    elif pyarrow is not None and isinstance(native, pyarrow.Array):
-        native = pyarrow.chunked_array([native])
-    try:
-        found = nw.from_native(native, pass_through=True, allow_series=True)
-    except DuplicateError as error:
-        raise ValueError(f"{name} has columns of the same name: rename all but one of them. {error}") from error
-    if isinstance(found, nw.LazyFrame):
-        kind = type(found.to_native())
-        library = kind.__module__.split(".")[0]
-        raise ValueError(f"{name} is a lazy frame ({library}.{kind.__name__}): call .collect() first.")
-    return found
-
-
 def _read(frame: Frame) -> Any:
     """All rows of a frame, float32 if every column is; a null is NaN."""
     if 0 in frame.shape:
@@ -259,7 +240,7 @@ def _is_sparse(native: Any) -> bool:
 
 
 def _read_by_column(frame: Frame) -> Array:
-    columns = [_numbers(column) for column in frame.iter_columns()]
+    columns = [numbers_of(column) for column in frame.iter_columns()]
     strange = [place for place, numbers in enumerate(columns) if numbers is None]
     if strange:
         raise ValueError(_refusal(frame, strange))
@@ -267,19 +248,6 @@ def _read_by_column(frame: Frame) -> Array:
     for place, numbers in enumerate(columns):
         rows[:, place] = numbers
     return rows
-
-
-def _numbers(column: Any) -> Any:
-    """A column's numbers as NumPy knows them, or None if they are none."""
-    kind = column.dtype
-    if kind == nw.Unknown:  # a type of one library only: long double, sparse, all null, complex, period ...
-        if column.null_count() == len(column):
-            return np.nan
-        numbers = column.to_numpy()
-        return numbers if numbers.dtype.kind in "biuf" else None
-    if kind in (nw.Boolean, nw.Int128, nw.UInt128):  # NumPy has no null among bools, and no such integers
-        return column.cast(nw.Float64).to_numpy()
-    return column.to_numpy() if kind.is_numeric() else None
 
 
 def _refusal(frame: Frame, places: Iterable[int]) -> str:

@@ -6,7 +6,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from pocketkernel.learners._rows import as_array, as_narwhals, refuse_odd_numbers
+from pocketkernel._frames import as_narwhals
+from pocketkernel.learners._rows import as_array, refuse_odd_numbers
 
 Targets = npt.NDArray[np.float64]
 

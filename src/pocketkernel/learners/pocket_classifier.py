@@ -173,7 +173,7 @@ class PocketClassifier(Pocket, OnlineKernelClassifier):
         Examples
         --------
         >>> import numpy as np
-        >>> y = np.repeat([0, 1] * 10, 100)  # labels come in runs, and the rows say nothing about them
+        >>> y = np.repeat([0, 1] * 50, 20)  # labels come in runs, and the rows say nothing about them
         >>> X = np.random.default_rng(0).normal(size=(len(y), 2))
         >>> scores, _, apart = PocketClassifier(random_state=0).predict_then_learn_parts(X, y)
         >>> [bool(((part >= 0) == y).mean() > 0.9) for part in (scores, apart)]

@@ -1,6 +1,7 @@
 """Every learner as a River model: one dict of features at a time, features that appear and disappear, the same bits.
 
-`KernelClassifier` accepts any classifier of `pocketkernel`, `KernelRegressor` a PocketRegressor:
+`KernelClassifier` accepts any classifier of `pocketkernel`, `KernelRegressor` a PocketRegressor; without one they take
+the usual one. Features are numbers or text:
 
 >>> from pocketkernel import PocketClassifier
 >>> from pocketkernel.river import KernelClassifier

@@ -19,9 +19,16 @@ from pocketkernel._alone import alone, together
 from pocketkernel._core import fill_row
 from pocketkernel._files import write_atomically
 from pocketkernel.certificate import Certificate
-from pocketkernel.learners import OnlineKernelClassifier, Plan, checked_weights, core_of, is_sequence_of_labels
+from pocketkernel.learners import (
+    OnlineKernelClassifier,
+    OnlineLearner,
+    Plan,
+    checked_weights,
+    core_of,
+    is_sequence_of_labels,
+)
 from pocketkernel.model_file import ModelFileError
-from pocketkernel.river._columns import Columns, Features, Floats, Values, named, read_dict, read_frame
+from pocketkernel.river._columns import Columns, Features, Floats, Values, named, read_dict, read_frame, with_text
 
 
 class Adapter(base.Estimator):
@@ -30,9 +37,10 @@ class Adapter(base.Estimator):
     The parameter `learner` is a template: a copy of it, `learner_`, is trained.
     """
 
-    _takes: ClassVar[type] = OnlineKernelClassifier
+    _takes: ClassVar[type[OnlineLearner]] = OnlineKernelClassifier
+    _usual: ClassVar[OnlineLearner]
 
-    def __init__(self, learner: OnlineKernelClassifier, *, width: int, seed: int | None) -> None:
+    def __init__(self, learner: Any, *, width: int, seed: int | None) -> None:
         self.learner = learner
         self.width = width
         self.seed = seed
@@ -42,7 +50,11 @@ class Adapter(base.Estimator):
         self._y_name: Hashable = None
 
     def __str__(self) -> str:
-        return f"{type(self).__name__}({type(self.learner).__name__})"
+        return f"{type(self).__name__}({type(self._template()).__name__})"
+
+    def _template(self) -> Any:
+        """The learner of which a copy is trained."""
+        return self._usual if self.learner is None else self.learner
 
     # ---- what a subclass knows about targets ------------------------------------------------------------------------
 
@@ -76,11 +88,6 @@ class Adapter(base.Estimator):
     def _restore_targets(self, extra: dict[str, Any]) -> None:
         """Restore what `_written` returned, or raise `implausible()`."""
 
-    @classmethod
-    def _parameters_from(cls, learner: OnlineKernelClassifier) -> dict[str, Any]:
-        """Parameters of the subclass that a learner was made for."""
-        return {}
-
     # ---- learning ---------------------------------------------------------------------------------------------------
 
     def learn_one(self, x: Features, y: Any, w: float = 1.0) -> None:
@@ -89,7 +96,9 @@ class Adapter(base.Estimator):
         Parameters
         ----------
         x : dict
-            Finite numbers by name; None or NaN is a missing value to a learner that takes them (PocketClassifier).
+            Finite numbers or text by name. Text is a feature of its own: {"colour": "red"} is {"colour=red": 1}. None
+            or NaN is a missing value to a learner that takes them (PocketClassifier); a name that has no column yet
+            gets none for it.
         y
             The label, or the number to predict.
         w : float, default=1.0
@@ -100,6 +109,8 @@ class Adapter(base.Estimator):
             # New arrays for every call, not kept ones: prediction stays pure, and threads do not interfere.
             target, row, columns = self._code(y), np.empty((1, self.width)), self._columns
             shared = fill_row(columns.of, columns.shared, x, row)
+            if shared < 0 and (plain := with_text(x)) is not x:
+                shared = fill_row(columns.of, columns.shared, plain, row)
             if target is not None and shared >= 0:
                 weight = None if w == 1.0 else np.array([w])
                 if core_of(model).learn_dense(row, target, weight, np.empty(self._score_shape)) == 0:
@@ -126,7 +137,7 @@ class Adapter(base.Estimator):
         weights = _weights(w, len(targets))
         if weights is not None and not weights.all():  # rows of weight 0 change nothing
             kept = weights > 0
-            values = {name: value[kept] if isinstance(value, np.ndarray) else value for name, value in values.items()}
+            values = values.take(kept)
             targets = [y for y, keep in zip(targets, kept, strict=True) if keep]
             weights = weights[kept]
         if not targets:
@@ -139,14 +150,14 @@ class Adapter(base.Estimator):
             rows = self._columns.rows(values, len(targets), new, shared)
 
             def keep() -> None:
-                self._columns.keep(new, shared, len(targets))
+                self._columns.keep(new, shared, values, len(targets))
                 self._keep(read)
 
             try:
                 if self._model is None:
                     model = self._unlearned()
                     self._begin(model, rows, numbers, weights)
-                    self._columns.keep(new, shared, len(targets))
+                    self._columns.keep(new, shared, values, len(targets))
                     self._adopt(model)
                     self._keep(read)  # until now other threads have no label to predict
                 elif new or self._is_new(read):
@@ -161,11 +172,14 @@ class Adapter(base.Estimator):
         return read_frame(X, self._takes_missing())
 
     def _takes_missing(self) -> bool:
-        return isinstance(self.learner, self._takes) and bool(get_tags(self.learner).input_tags.allow_nan)
+        learner = self._template()
+        return isinstance(learner, self._takes) and bool(get_tags(learner).input_tags.allow_nan)
 
     def _unlearned(self) -> OnlineKernelClassifier:
         """A copy of the learner that has learned nothing, with the seed."""
-        return type(self.learner)(**self.learner.get_params(deep=False) | {"random_state": self.seed})
+        learner = self._template()
+        made: OnlineKernelClassifier = type(learner)(**learner.get_params(deep=False) | {"random_state": self.seed})
+        return made
 
     def _adopt(self, model: OnlineKernelClassifier) -> None:
         self._score_shape = learners.room_for_scores(model, 1).shape
@@ -173,7 +187,8 @@ class Adapter(base.Estimator):
 
     def _check_parameters(self) -> None:
         """Check parameters that the learner does not check under these names."""
-        learner, seed = self.learner, self.seed
+        learner: Any = self._template()
+        seed = self.seed
         if not isinstance(learner, self._takes):
             raise TypeError(
                 f"learner={short(learner)} is not a learner of pocketkernel for a {type(self).__name__}: use for "
@@ -196,6 +211,8 @@ class Adapter(base.Estimator):
         if model is not None and type(x) is dict:
             columns = self._columns
             score = core_of(model).score_named(columns.of, columns.shared, x)
+            if score is None and (plain := with_text(x)) is not x:
+                score = core_of(model).score_named(columns.of, columns.shared, plain)
             if score is not None:
                 return score
         return self._scores(read_dict(x, self._takes_missing()), 1)[0]
@@ -306,8 +323,7 @@ class Adapter(base.Estimator):
         """The model in a file, from its learner and what was saved with it."""
         given = learner.get_params(deep=False)
         template = type(learner)(**given | {"random_state": None})
-        shape = {"width": learner.n_features_in_} | cls._parameters_from(learner)
-        self = cls(template, seed=given["random_state"], **shape)
+        self = cls(template, seed=given["random_state"], width=learner.n_features_in_)
         columns: Any = extra.get("columns")
         collisions: Any = extra.get("collisions")
         good = (

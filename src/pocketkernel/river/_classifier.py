@@ -8,7 +8,7 @@ from river import base
 from sklearn.utils import get_tags
 
 from pocketkernel import _core, learners
-from pocketkernel.learners import OnlineKernelClassifier, Plan
+from pocketkernel.learners import OnlineKernelClassifier, Plan, PocketClassifier
 from pocketkernel.river._adapter import Adapter, are_plain, check_count, implausible, writable
 from pocketkernel.river._columns import Features, Floats, pandas
 from pocketkernel.river._labels import Labels, Pair, Several
@@ -21,19 +21,20 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
     labels, the first to appear is negative.
 
     Features may appear and disappear: the first `width` names get a column each, a later name shares the column that
-    its hash selects, and a feature that is missing from a row is 0. PocketClassifier scales the features itself; for
-    the other learners put a scaler before this model.
+    its hash selects, and a feature that is missing from a row is 0. Text is a feature of its own: {"colour": "red"} is
+    {"colour=red": 1}, so that a level of a category gets a column, or shares one, like a name. PocketClassifier scales
+    the features itself; for the other learners put a scaler before this model.
 
     Parameters
     ----------
-    learner : classifier of `pocketkernel`
-        The learner, such as `PocketClassifier(memory="32KiB")`. It is copied, never changed. Leave its `random_state`
-        at None.
-    n_classes : int, default=2
-        Maximum number of labels, from 2 to 10,000; more than 2 only for a multiclass learner.
+    learner : classifier of `pocketkernel`, default=None
+        The learner, such as `PocketClassifier(memory="32KiB", n_classes=7)`; None means
+        `PocketClassifier(n_classes=10)`. Its `n_classes` is the room for labels, which are learned as they appear: two
+        if it is None or if the learner is binary, and at most 10,000. Room that is not used costs memory and accuracy:
+        for two labels give `PocketClassifier()`. It is copied, never changed. Leave its `random_state` at None.
     width : int, default=64
         Number of columns, from 1 to 1,000,000. Memory and time grow with it: set it to the number of features if that
-        is known.
+        is known; each level of a category counts.
     seed : int, default=None
         Seed of the learner, in place of its `random_state`.
 
@@ -66,33 +67,48 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
     True
     >>> model["KernelClassifier"].learner_.diagnostics_.rounds
     1250
-    >>> model = KernelClassifier(PocketClassifier(), n_classes=7, width=18, seed=0)
+    >>> model = KernelClassifier(width=18, seed=0)
     >>> evaluate.progressive_val_score(datasets.ImageSegments(), model, metrics.Accuracy()).get() > 0.85
     True
+
+    With text:
+
+    >>> model = KernelClassifier(PocketClassifier(), width=8, seed=0)
+    >>> for n in range(400):
+    ...     model.learn_one({"colour": "red" if n % 3 else "blue", "size": n % 7}, n % 3 == 0)
+    >>> sorted(model.columns_), model.predict_one({"colour": "blue", "size": 2})
+    (['colour=blue', 'colour=red', 'size'], True)
     """
 
+    _usual = PocketClassifier(n_classes=10)
+
     def __init__(
-        self, learner: OnlineKernelClassifier, *, n_classes: int = 2, width: int = 64, seed: int | None = None
+        self, learner: OnlineKernelClassifier | None = None, *, width: int = 64, seed: int | None = None
     ) -> None:
         super().__init__(learner, width=width, seed=seed)
-        self.n_classes = n_classes
-        self._labels = Labels(np.zeros(2 if n_classes == 2 else 0))
+        self._labels = Labels(np.zeros(2 if self._room() == 2 else 0))
         self._has_odds = False
         self._is_unweighted = False  # else every row's weight depends on its class
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        """Every learner, with two labels and with ten."""
+        """The usual one, and every learner, with two labels and with ten."""
+        yield {}
         for class_ in (getattr(learners, name) for name in learners.__all__):
             if issubclass(class_, OnlineKernelClassifier):
                 learner = class_(**{"horizon": 2000} if "horizon" in class_._get_param_names() else {})
                 yield {"learner": learner}
                 if get_tags(learner).classifier_tags.multi_class:
-                    yield {"learner": learner, "n_classes": 10}
+                    yield {"learner": class_(n_classes=10)}
 
     @property
     def _multiclass(self) -> bool:
-        return self.n_classes > 2
+        return bool(self._room() != 2)
+
+    def _room(self) -> Any:
+        """How many labels there may be."""
+        room = getattr(self._template(), "n_classes", None)
+        return 2 if room is None else room
 
     # ---- predicting -------------------------------------------------------------------------------------------------
 
@@ -141,9 +157,9 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
                 return labels, scores
 
     def _check_loss(self) -> None:
-        if not (self._has_odds or hasattr(self.learner, "predict_proba")):
+        if not (self._has_odds or hasattr(self._template(), "predict_proba")):
             raise NotImplementedError(
-                f"{self.learner} has no probabilities, which need the logistic loss: use predict_one, or a learner "
+                f"{self._template()} has no probabilities, which need the logistic loss: use predict_one, or a learner "
                 "with loss='logistic'."
             )
 
@@ -165,11 +181,11 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
     def _no_labels(self) -> Labels:
         """Those to begin with."""
         if self._is_multiclass():
-            return Several(np.arange(self.n_classes, dtype=np.float64))
+            return Several(np.arange(self._room(), dtype=np.float64))
         return Pair(np.array([-1.0, 1.0]))
 
     def _is_multiclass(self) -> bool:
-        return bool(get_tags(self.learner).classifier_tags.multi_class)
+        return bool(get_tags(self._template()).classifier_tags.multi_class)
 
     def _begin(self, model: OnlineKernelClassifier, rows: Floats, targets: Floats, weights: Floats | None) -> None:
         model.partial_fit(rows, targets, classes=self._no_labels().classes, sample_weight=weights)
@@ -180,25 +196,15 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
         self._is_unweighted = model.class_weight is None
 
     def _planned(self, model: OnlineKernelClassifier) -> Plan:
-        return model.plan(self.width, n_classes=self.n_classes)
+        return model.plan(self.width, n_classes=self._room())
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_count("n_classes", self.n_classes, 2, 10_000)
-        if getattr(self.learner, "n_classes", None) not in (None, self.n_classes):
-            raise ValueError(
-                f"the learner has n_classes={self.learner.n_classes!r}, and {type(self).__name__} has "
-                f"{self.n_classes}: pass it only to the latter."
-            )
-        if isinstance(self.learner.class_weight, Mapping):
+        check_count("n_classes", self._room(), 2, 10_000)
+        if isinstance(self._template().class_weight, Mapping):
             raise ValueError(
                 "the learner has weights by label, and here it does not know the labels: pass each row's weight as w, "
                 'or use class_weight="balanced".'
-            )
-        if self.n_classes > 2 and not self._is_multiclass():
-            raise ValueError(
-                f"n_classes={self.n_classes}, but {type(self.learner).__name__} supports only two labels: use "
-                "PocketClassifier, or wrap this model in river.multiclass.OneVsRestClassifier."
             )
 
     # ---- files ------------------------------------------------------------------------------------------------------
@@ -211,14 +217,10 @@ class KernelClassifier(Adapter, base.MiniBatchClassifier):
         good = (
             isinstance(labels, list)
             and all(isinstance(pair, list) and len(pair) == 2 and are_plain(pair) for pair in labels)
-            and all(type(place) is int and 0 <= place < self.n_classes for _, place in labels)
+            and all(type(place) is int and 0 <= place < self._room() for _, place in labels)
             and len({y for y, _ in labels}) == len({place for _, place in labels}) == len(labels)
             and np.array_equal(self.learner_.classes_, empty.classes)
         )
         if not good:
             raise implausible()
         self._labels = type(empty)(empty.classes, dict(labels))
-
-    @classmethod
-    def _parameters_from(cls, learner: OnlineKernelClassifier) -> dict[str, Any]:
-        return {"n_classes": len(learner.classes_)}

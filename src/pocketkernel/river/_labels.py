@@ -88,7 +88,10 @@ class Several(Labels):
     """Labels of a multiclass learner, in order of appearance."""
 
     def _advice(self) -> str:
-        return f"n_classes={len(self.classes)}; set n_classes to the number of labels."
+        return (
+            f"the learner has room for {len(self.classes)} labels; give it more with n_classes=, such as "
+            f"PocketClassifier(n_classes={2 * len(self.classes)})."
+        )
 
     def best(self, score: Any) -> Any:
         """The label with the largest of a row's scores; of equal ones the earlier label."""

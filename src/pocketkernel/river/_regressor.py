@@ -18,10 +18,11 @@ class KernelRegressor(Adapter, base.MiniBatchRegressor):
 
     Parameters
     ----------
-    learner : PocketRegressor
-        The learner. It is copied, never changed. Leave its `random_state` at None.
+    learner : PocketRegressor, default=None
+        The learner; None means `PocketRegressor()`. It is copied, never changed. Leave its `random_state` at None.
     width : int, default=64
         Number of columns, from 1 to 1,000,000. The first `width` names get a column each; later ones share columns.
+        Text counts as a name, as in `KernelClassifier`.
     seed : int, default=None
         Seed of the learner, in place of its `random_state`.
 
@@ -36,13 +37,15 @@ class KernelRegressor(Adapter, base.MiniBatchRegressor):
     """
 
     _takes = PocketRegressor
+    _usual = PocketRegressor()
 
-    def __init__(self, learner: PocketRegressor, *, width: int = 64, seed: int | None = None) -> None:
+    def __init__(self, learner: PocketRegressor | None = None, *, width: int = 64, seed: int | None = None) -> None:
         super().__init__(learner, width=width, seed=seed)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {"learner": PocketRegressor()}
+        yield {}
+        yield {"learner": PocketRegressor(memory="16KiB")}
 
     def predict_one(self, x: Features) -> Any:
         """The number predicted for the features x; 0 before the first row was learned."""

@@ -138,7 +138,7 @@ def _fields(line: str) -> list[str]:
 
     Examples
     --------
-    >>> _fields(r"1, 'it\'s, a', \"b\",?")
+    >>> _fields("1, 'it\\'s, a', \"b\",?")
     ['1', "it's, a", 'b', '?']
     """
     if _MARKS.isdisjoint(line):

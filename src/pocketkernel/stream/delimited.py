@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pocketkernel import _core
 from pocketkernel.stream.errors import Skipped, StreamError, advice_on_text, expected_number, listed, shown
-from pocketkernel.stream.files import LONGEST_LINE, Opened, Text
+from pocketkernel.stream.files import CHUNK, LONGEST_LINE, Opened, Text
 from pocketkernel.stream.garbage import no_search
 from pocketkernel.stream.infer import Sample
 from pocketkernel.stream.sniff import ALIGNED, LINES, Before, Dialect, dialect_of, is_header, lines_before, title_lines
@@ -79,8 +79,8 @@ class Delimited:
                 raise self._refused(f"{len(names)} fields, one for each of columns=", f"{len(first)}")
         if len(names) == 1 and (other := next((c for c in ";\t|," if c != delimiter and c in names[0]), "")):
             raise self._refused(f"fields divided by {delimiter!r}", f"{other!r}: give delimiter={other!r}")
-        self.names = names
-        self.schema = Schema(names, [] if wanted else self._numeric(len(names), INFERRED if infer else sample))
+        self.names, self._most = names, INFERRED
+        self.schema = Schema(names, [] if wanted else self._numeric(len(names), sample))
 
     def _check_text(self) -> None:
         """Refuse what is not text in a code that is read."""
@@ -173,7 +173,7 @@ class Delimited:
     def _texts_here(self, names: list[str], kinds: dict[str, str]) -> dict[str, str | None]:
         """The columns of text of the next record, if it has the right number of fields."""
         page = _Page("".join("t" if kinds.get(name) == "t" else "-" for name in self.names), 1)
-        if not page.read(self.text, self.delimiter).rows:
+        if not page.read(self.text, self.dialect).rows:
             return {}
         return dict(zip(names, (texts[0] for texts in self._texts(page.spans, {})), strict=True))
 
@@ -279,6 +279,8 @@ class Delimited:
     def _numeric(self, count: int, sample: int) -> list[bool]:
         """Whether the first rows have numbers in each column: try, and take off a column that does not."""
         self._read_enough()
+        if self.lenient:
+            sample = self._most = self._rows_of_a_chunk()
         letters = ["n"] * count
         text = self.text
         left, start = min(sample, max(1, NUMBERS // count)), text.at
@@ -297,7 +299,7 @@ class Delimited:
 
     def _first_rows(self, letters: str) -> tuple["_Page", int, int, _core.Parsed | None]:
         """The first rows, how many, and where they end; without those that cannot be read, and the first fault."""
-        most, rows, start = min(INFERRED, max(1, NUMBERS // len(letters))), 0, self.text.at
+        most, rows, start = min(self._most, max(1, NUMBERS // len(letters))), 0, self.text.at
         page, fault = _Page(letters, most), None
         while rows < most:
             done = page.after(rows).read(self.text, self.dialect, start)
@@ -306,6 +308,11 @@ class Delimited:
                 break
             fault = fault or done
         return page, rows, start, fault
+
+    def _rows_of_a_chunk(self) -> int:
+        """How many rows are looked at: those of the first chunk, however much of a file or of a pipe is there."""
+        page, rows, _, _ = self._first_rows("-" * (len(self.names) - 1) + "t")
+        return max(1, int(np.count_nonzero(np.abs(page.spans[:rows, 0, 1]) < CHUNK)))
 
     def _read_enough(self) -> None:
         """Read on until there is a row to look at, and it is known whether a quote that is open at the end is stray."""
@@ -353,6 +360,22 @@ class Delimited:
         if not _looks_like_a_number(word):
             error.advice = advice_on_text(name, label)
         return error
+
+
+def read_numbers(texts: Texts) -> tuple[npt.NDArray[np.float64], int | None]:
+    """The numbers of fields as a CSV file has them, NaN where they are missing, and the first row that has none.
+
+    Examples
+    --------
+    >>> read_numbers(["1.5", None, " 2e3", "NA"]), read_numbers(["1", "red"])[1]
+    ((array([1.5e+00,     nan, 2.0e+03,     nan]), None), 1)
+    """
+    page = _Page("n", len(texts))
+    fields = "".join(['"' + (text or "").replace('"', '""') + '"\n' for text in texts])
+    done = _core.parse_delimited(
+        fields.encode("utf-8", "surrogatepass"), 0, True, ",", page.letters, page.numbers, page.spans, page.lines
+    )
+    return page.numbers[:, 0], done.rows if done.fault else None
 
 
 class _Page:

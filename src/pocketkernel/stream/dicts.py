@@ -153,7 +153,7 @@ class DictRows:
         for name, kind in wanted:
             value = row.get(name)
             if type(value) not in TYPES[kind]:
-                expected = expected_number(name, label) if kind == "n" else "text, not a list or an object"
+                expected = expected_number(name, label, "a number") if kind == "n" else "text, not a list or an object"
                 error = self._error(expected, shown(json.dumps(value)), line, field=name)
                 error.texts = {key: _text(value) for key, value in row.items() if type(value) in TYPES["t"]}
                 if isinstance(value, str):

@@ -132,9 +132,9 @@ class Skipped:
         return taken
 
 
-def expected_number(field: str, label: str | None) -> str:
+def expected_number(field: str, label: str | None, usual: str = "a finite number") -> str:
     """What should be in a column of numbers, which may be that of the labels."""
-    return "a label that is a number, as in the first rows" if field == label else "a finite number"
+    return "a label that is a number, as in the first rows" if field == label else usual
 
 
 def shown(text: bytes | str) -> str:

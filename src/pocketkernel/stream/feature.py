@@ -1,13 +1,12 @@
 """One column of a table on its way to numbers: what kind it is, and what has been learned of it."""
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from pocketkernel._fields import Check, all_fields, is_count, is_flag, is_number, is_text, list_of
+from pocketkernel._hash import hash_of
 from pocketkernel.model_file import ModelFileError
 from pocketkernel.stream import dates, values
 from pocketkernel.stream.values import Floats, Texts
@@ -15,7 +14,6 @@ from pocketkernel.stream.values import Floats, Texts
 Kind = Literal["number", "decimal", "boolean", "date", "category"]
 KINDS = get_args(Kind)
 MOST_CATEGORIES = 1 << 16
-SHORT = 100  # characters of a text that may stay in a cache, which holds many
 
 
 @dataclass(slots=True)
@@ -110,9 +108,9 @@ class Feature:
             elif places[row] < 0:
                 self.hashed += not frozen
                 if self.spare:
-                    places[row] = self.places + _hash(text) % self.spare
+                    places[row] = self.places + hash_of(text) % self.spare
                 elif not self.apart:
-                    places[row] = _hash(text) % self.places
+                    places[row] = hash_of(text) % self.places
         return places
 
     def copy(self) -> "Feature":
@@ -157,15 +155,6 @@ class Feature:
 
 _NAMES = [one.name for one in fields(Feature)]
 _fields_of = attrgetter(*_NAMES)
-
-
-def _hash(text: str) -> int:
-    return _cached_hash(text) if len(text) <= SHORT else _cached_hash.__wrapped__(text)
-
-
-@lru_cache(maxsize=1 << 14)
-def _cached_hash(text: str) -> int:
-    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
 def _is_kind(value: Any) -> bool:

@@ -33,12 +33,11 @@ DENSE, EVEN = (
 )  # of whole numbers that may be ids: the share of the range that occurs, of rows in its upper half
 MANY_NUMBERS = 366  # different ones, more than days of a year
 _ID = re.compile(
-    r"(?:^|[_\W])(?:id|uuid|guid|key|index|nr|no|num|number|rowid|rownum)$|[a-z](?:Id|ID|Key|Nr|No|Num|Number)$",
-    re.IGNORECASE,
+    r"(?:^|[_\W])(?i:id|uuid|guid|key|index|nr|no|num|number|rowid|rownum)$|[a-z](?:Id|ID|Key|Nr|No|Num|Number)$"
 )
 _CODES = re.compile(
-    r"(?:^|[_\W])(?:id|uuid|guid|key|codes?|fips|sku|zip|zip_?codes?|post_?codes?|plz)$|[a-z](?:Id|ID|Key|Code|Zip)$"
-    r"|^(?:user|customer|client|product|item|store|shop|seller|merchant|subject|patient|student|teacher|device|station)$",
+    r"(?:^|[_\W])(?i:id|uuid|guid|key|codes?|fips|sku|zip|zip_?codes?|post_?codes?|plz)$|[a-z](?:Id|ID|Key|Code|Zip)$"
+    r"|^(?i:user|customer|client|product|item|store|shop|seller|patient|subject|student|school|device|station)$",
 )
 _NAMELESS = re.compile(r"column\d+|unnamed: \d+|index|rownames?", re.IGNORECASE)
 _CODE = re.compile(r"0\d+")
@@ -151,7 +150,7 @@ def _plain_numbers(sample: Sample) -> set[str]:
     broken = (~absent & (numbers != np.floor(numbers))).any(axis=1)
     with np.errstate(invalid="ignore"):  # infinity less infinity
         counting = high - low + 1 == np.sum(~absent, axis=1)
-    likely_ids = (low >= 0) & (low <= high / 100) & (high > MANY_NUMBERS)
+    likely_ids = (low >= 0) & (low <= high / 100) & (high > MANY_NUMBERS) & (sample.rows > 2 * MANY_NUMBERS)
     plain = (low < high) & (broken | ~(counting | likely_ids | ((low >= FIRST_DAY) & (high <= LAST_DAY))))
     return {
         name

@@ -83,7 +83,7 @@ class JsonLines(DictRows):
             return self._error(_SHALLOW, shown(line), number)
         if b"\\u" in line and (half := _half_character(row)):
             return self._error("text of whole characters", f"{half!r}, half a pair", number)
-        return _flat(_of_feature(row) if row.get("type") == "Feature" and "geometry" in row else row)
+        return flattened(_of_feature(row) if row.get("type") == "Feature" and "geometry" in row else row)
 
     def _is_collection(self, text: Text) -> bool:
         """Whether it is a collection of GeoJSON; no more is awaited if the first line is a whole object."""
@@ -195,13 +195,13 @@ def _half_character(row: dict[str, Any]) -> str:
     return ""
 
 
-def _flat(row: dict[str, Any], before: str = "") -> dict[str, Any]:
+def flattened(row: dict[str, Any], before: str = "") -> dict[str, Any]:
     """The same with keys of objects within it as `user.age`."""
     if not before and dict not in map(type, row.values()):
         return row
     flat: dict[str, Any] = {}
     for key, value in row.items():
-        flat |= _flat(value, f"{before}{key}.") if isinstance(value, dict) else {before + key: value}
+        flat |= flattened(value, f"{before}{key}.") if isinstance(value, dict) else {before + key: value}
     return flat
 
 

@@ -14,10 +14,11 @@ SAME_ORDER = 0.999  # rank correlation with a label that is a quantity
 NAMED = 3  # columns
 
 Codes = npt.NDArray[np.int64]
+Labels = npt.NDArray[np.float64] | Codes
 
 
 def leaks(label: Guess, used: Sequence[Guess], sample: Sample) -> list[str]:
-    """Remarks on columns from which the label can be read off."""
+    """Remarks on columns from which the label can be read off: classes, or the order of quantities."""
     if len(label.texts) < FEWEST_ROWS:
         return []
     copies = [guess.name for guess in used if guess.texts == label.texts]
@@ -28,9 +29,14 @@ def leaks(label: Guess, used: Sequence[Guess], sample: Sample) -> list[str]:
     ]
     rows = _rows(label, sample)
     target, is_quantity = _target(label, rows)
-    telling = [
-        guess.name for guess in used if guess.name not in copies and _tells(guess, sample, rows, target, is_quantity)
-    ]
+    odd = 1.0 if is_quantity else 1 - np.bincount(target.astype(np.int64)).max(initial=0) / max(1, len(rows))
+    if odd * len(rows) < FEWEST_ODD:
+        return found
+    others = [guess for guess in used if guess.name not in copies]
+    if is_quantity:
+        telling = [guess.name for guess in others if _has_the_order(guess, sample, rows, target)]
+    else:
+        telling = [guess.name for guess in others if _wrong(guess, sample, rows, target) <= DECIDED * odd]
     if telling:
         names = ", ".join(map(repr, telling[:NAMED])) + (f" and {len(telling) - NAMED} more" * (len(telling) > NAMED))
         found.append(
@@ -48,7 +54,7 @@ def _rows(label: Guess, sample: Sample) -> Codes:
     return np.random.default_rng(0).permutation(some)
 
 
-def _target(label: Guess, rows: Codes) -> tuple[npt.NDArray[np.float64] | Codes, bool]:
+def _target(label: Guess, rows: Codes) -> tuple[Labels, bool]:
     """The labels of these rows, as numbers of classes, or as they are if they are quantities."""
     known = label.values()
     is_quantity = known.dtype.kind == "f" and len(label.levels) > len(known) ** 0.5
@@ -64,29 +70,28 @@ def _codes(texts: Sequence[str | None]) -> Codes:
     return np.array([known.setdefault(text, len(known)) for text in texts], np.int64)
 
 
-def _tells(
-    guess: Guess, sample: Sample, rows: Codes, target: npt.NDArray[np.float64] | Codes, is_quantity: bool
-) -> bool:
-    """Whether a column alone tells the label, as rows with the same or the next value nearly always have the same."""
-    is_number = guess.name in sample.numbers and guess.role == "number"
-    if guess.role not in ("category", "boolean") and not is_number:
-        return False
+def _wrong(guess: Guess, sample: Sample, rows: Codes, target: Labels) -> float:
+    """Share of rows whose class is not that of one with the same level, or the next number; 1 if too few have one."""
+    is_number = guess.role == "number" and guess.name in sample.numbers
     if is_number:
-        values = np.nan_to_num(sample.numbers[guess.name][rows], nan=-np.inf)
+        values: Labels = np.nan_to_num(sample.numbers[guess.name][rows], nan=-np.inf)
+    elif guess.role in ("category", "boolean"):
+        values = _codes([guess.texts[row] for row in rows.tolist()])
     else:
-        values = _codes([guess.texts[row] for row in rows.tolist()]).astype(np.float64)
-    if is_quantity:
-        return is_number and _same_order(values, target.astype(np.float64))
+        return 1.0
     order = np.argsort(values, kind="stable")
     wrong = target[order][1:] != target[order][:-1]
     if not is_number:
         wrong = wrong[values[order][1:] == values[order][:-1]]
-    odd = 1 - np.bincount(target.astype(np.int64)).max(initial=0) / max(1, len(rows))
-    return bool(2 * len(wrong) >= len(rows) and odd * len(rows) >= FEWEST_ODD and wrong.mean() <= DECIDED * odd)
+    return float(wrong.mean()) if 2 * len(wrong) >= len(rows) else 1.0
 
 
-def _same_order(values: npt.NDArray[np.float64], target: npt.NDArray[np.float64]) -> bool:
-    if len(values) < FEWEST_ODD or len(np.unique(values)) < len(np.unique(target)) / 2:
+def _has_the_order(guess: Guess, sample: Sample, rows: Codes, target: Labels) -> bool:
+    """Whether numbers ascend or descend with the label."""
+    if guess.role != "number" or guess.name not in sample.numbers:
+        return False
+    values = np.nan_to_num(sample.numbers[guess.name][rows], nan=-np.inf)
+    if len(np.unique(values)) < len(np.unique(target)) / 2:
         return False
     ranks = np.array([np.unique(one, return_inverse=True)[1] for one in (values, target)])
     return bool(abs(np.corrcoef(ranks)[0, 1]) >= SAME_ORDER)

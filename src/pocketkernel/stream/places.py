@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pocketkernel.stream.infer import Guess
 
+LAYOUT = 2  # of rows whose types are inferred: another number if the same file becomes other columns
 MAX_CATEGORIES = 32  # levels of a category with columns of their own, where types are not inferred
 EACH, ALL = 48, 1024  # columns of a category on average, and of all, where nobody says how many there may be
 LEAST = 2  # columns of a category with several levels: one would tell nothing
@@ -93,6 +94,8 @@ def in_room(guesses: Sequence[Guess], rows: int, whole: bool, fits: Fits, hash_w
         levels = list(guess.levels)
         alone = [levels[place] for place in sorted(places[k])]
         mine = _shared(guess, alone, done[k], shared[k]) if hash_width is None else hash_width
+        if hash_width is None and done[k] and len(levels) <= len(alone) + mine:
+            alone, mine = levels, 0
         found.append(Places(alone, len(alone), mine))
     for k, guess in enumerate(guesses):
         late, columns = _late(guess, rows), sum(one.own + one.shared for one in found)

@@ -254,12 +254,8 @@ def _of_levels(levels: int, feature: Feature) -> str:
     if own == levels:
         later = f", later ones share {feature.spare}" if feature.spare else ""
         return f"{_plural(levels, 'level')} in {_plural(feature.places, 'column')}{later}"
-    shared = (
-        f"{levels - own:,} share {_plural(feature.spare, 'column')}"
-        if feature.spare
-        else f"{levels - own:,} others none"
-    )
-    return f"{_plural(levels, 'level')}: " + (f"{own:,} alone, " if own else "") + shared
+    rest = f"{levels - own:,} share {feature.spare}" if feature.spare else f"{levels - own:,} in none"
+    return f"{_plural(levels, 'level')}: " + (f"{own:,} in a column each, " if own else "") + rest
 
 
 @cache

@@ -83,23 +83,19 @@ class ClassificationMetrics:
         """Prepare for rows with such labels, of which only a part may come at once: see `Confusion.expect`."""
         self.confusion.expect(y)
 
-    def update(
-        self, y: Integers, scores: Floats, linear: Floats | None = None, apart: Floats | None = None
-    ) -> int:
+    def update(self, y: Integers, scores: Floats, linear: Floats | None = None, apart: Floats | None = None) -> int:
         """Count some rows, given the number of each row's class and its scores; returns the number of mistakes."""
         return self.count(self.read(y, scores, linear, apart))
 
-    def read(
-        self, y: Integers, scores: Floats, linear: Floats | None = None, apart: Floats | None = None
-    ) -> Answers:
+    def read(self, y: Integers, scores: Floats, linear: Floats | None = None, apart: Floats | None = None) -> Answers:
         """What the scores of some rows say: all that `count` needs."""
         places = places_of(scores)
         margins = None if self.ranking is None else scores
         if scores.ndim == 1 and self.ranking is None:  # two classes so far
             scores = np.column_stack([np.zeros(len(y)), scores])
         losses, claimed = (None, None) if self.calibration is None else claims_of(y, scores, places)
-        others = (None if one is None else places_of(one) for one in (linear, apart))
-        return Answers(y, places, *others, losses, claimed, margins)
+        of_linear, of_apart = (None if one is None else places_of(one) for one in (linear, apart))
+        return Answers(y, places, of_linear, of_apart, losses, claimed, margins)
 
     def count(self, answers: Answers) -> int:
         """Count some rows, given what was read from their scores; returns the number of mistakes."""

@@ -57,7 +57,9 @@ class Errors(Tallies):
 
     def valid(self) -> bool:
         """Whether sums of what cannot be negative are not."""
-        sums = np.all(self.absolute >= 0) and np.all(self.squared >= 0) and np.all(self.gaps >= 0) and self.moments[1] >= 0
+        sums = (
+            np.all(self.absolute >= 0) and np.all(self.squared >= 0) and np.all(self.gaps >= 0) and self.moments[1] >= 0
+        )
         return bool(sums and self.rows[0] >= 0 and abs(self.moments[0]) <= MOST_TARGET)
 
     def _join(self, rows: int, moments: Floats) -> None:
