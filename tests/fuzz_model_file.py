@@ -377,8 +377,8 @@ LOSSES = ["hinge", "logistic", "smooth_hinge"]
 
 
 REVISIONS = {
-    "pocket_classifier": [10],
-    "pocket_regressor": [3],
+    "pocket_classifier": [11],
+    "pocket_regressor": [4],
     "raker": [2],
     "m_omd_s": [2],
     "multiclass_m_omd_s": [2],
