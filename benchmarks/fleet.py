@@ -84,7 +84,7 @@ def cost(rows, most_keys, repeats=5):
             for threads in (1, 2):
                 for synced in (False, True):
                     with tempfile.TemporaryDirectory() as folder:
-                        store = FolderStore(Path(folder) / "fleet", snapshot_bytes=2**40) if synced else None
+                        store = FolderStore(Path(folder) / "fleet") if synced else None
                         with new_fleet(n_jobs=threads, store=store) as fleet:
                             fleet.partial_fit(np.arange(keys), np.zeros((keys, COLUMNS)), np.arange(keys) % 2)
                             fleet.commit()
@@ -163,7 +163,7 @@ def stores(rows, keys):
         print(f"  {name:<58} {1e6 * taken[0] / rows:8.2f}  {ratio[0]:6.1f} {ratio[1]:6.1f}", flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
-        with new_fleet(n_jobs=1, store=FolderStore(Path(folder) / "log", snapshot_bytes=2**40)) as fleet:
+        with new_fleet(n_jobs=1, store=FolderStore(Path(folder) / "log")) as fleet:
             show("event log", both(feed, fleet, of, X, y))
 
         def touched(write, commit):
@@ -246,8 +246,8 @@ def kills(rows, wanted=20):
             return subprocess.Popen([sys.executable, "-m", "pocketkernel", *given], stdout=subprocess.DEVNULL)
 
         def records():
-            """The sizes of the logs, which change with every record."""
-            return sorted((path.name, path.stat().st_size) for path in (folder / "parts").glob("log-*"))
+            """When the files of the store were written last: with every commit."""
+            return sorted((path.name, path.stat().st_mtime_ns) for path in (folder / "parts").glob("fleet.sqlite*"))
 
         command("whole").wait()
         killed, ended, places = 0, 0, set()
@@ -269,9 +269,7 @@ def kills(rows, wanted=20):
             places.add(str(last))
         command("parts").wait()
         compare(folder / "whole", folder / "parts", rows)
-    print(
-        f"killed {killed} times, at {len(places)} states of the log; {ended + 1} runs came to their end, the same bits"
-    )
+    print(f"killed {killed} times, at {len(places)} states of the store; {ended + 1} runs ended, with the same bits")
 
 
 def compare(one, other, rows):

@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -215,11 +216,14 @@ class Keys {
         if (!one.add(key)) throw nb::type_error("a key is int, str or bytes");
         put(one, 0, slot);
     }
-    // Gives the keys the slots from `first` on; false, with some placed, if one comes twice.
-    bool place(const KeyColumn& keys, std::uint32_t first) {
+    // Gives each key its slot; false, with some placed, if a key or a slot comes twice.
+    bool place(const KeyColumn& keys, const Numbers& slots) {
+        if (slots.shape(0) != keys.size()) throw nb::value_error("expected one slot for each key");
         for (std::size_t n = 0; n < keys.size(); ++n) {
-            if (table_.find(keys[n]) != KeyTable::nowhere) return false;
-            put(keys, n, first + static_cast<std::uint32_t>(n));
+            const std::int64_t slot = slots.data()[n];
+            if (slot < 0 || slot >= KeyTable::nowhere) throw nb::value_error("impossible slot");
+            if (table_.has(static_cast<std::uint32_t>(slot)) || table_.find(keys[n]) != KeyTable::nowhere) return false;
+            put(keys, n, static_cast<std::uint32_t>(slot));
         }
         return true;
     }
@@ -234,14 +238,26 @@ class Keys {
         for (std::uint32_t slot = 0; slot < table_.slots(); ++slot)
             if (table_.has(slot)) out.data()[n++] = slot;
     }
-    KeyColumn column() const {
-        KeyColumn all = like_;
-        for (std::uint32_t slot = 0; slot < table_.slots(); ++slot)
-            if (table_.has(slot)) all.add(table_.key(slot));
-        return all;
+    KeyColumn column() const { return column(0, KeyTable::nowhere); }
+    // Keys of the slots from `first` to before `stop`, in the order of the slots.
+    KeyColumn column(std::uint32_t first, std::uint32_t stop) const {
+        KeyColumn some = like_;
+        for (std::uint32_t slot = first; slot < end_of(stop); ++slot)
+            if (table_.has(slot)) some.add(table_.key(slot));
+        return some;
+    }
+    // Which of these slots have a key.
+    std::vector<std::uint32_t> within(std::uint32_t first, std::uint32_t stop) const {
+        std::vector<std::uint32_t> some;
+        for (std::uint32_t slot = first; slot < end_of(stop); ++slot)
+            if (table_.has(slot)) some.push_back(slot);
+        return some;
     }
 
   private:
+    std::uint32_t end_of(std::uint32_t stop) const {
+        return std::min(stop, static_cast<std::uint32_t>(table_.slots()));
+    }
     std::uint32_t known(std::uint32_t slot) const {
         if (!table_.has(slot)) throw nb::index_error("no key has this slot");
         return slot;
@@ -277,12 +293,14 @@ void add_keys(nb::module_& m) {
         .def("find", &Keys::find, "keys"_a, "slots"_a.noconvert(), "unknown"_a)
         .def("get", &Keys::get, "key"_a.none())
         .def("put", nb::overload_cast<nb::handle, std::uint32_t>(&Keys::put), "key"_a, "slot"_a)
-        .def("place", &Keys::place, "keys"_a, "first"_a)
+        .def("place", &Keys::place, "keys"_a, "slots"_a.noconvert())
         .def("remove", &Keys::remove, "slot"_a)
         .def("has", &Keys::has, "slot"_a)
         .def("name", &Keys::name, "slot"_a)
         .def("slots", &Keys::slots, "out"_a.noconvert())
-        .def("column", &Keys::column)
+        .def("within", &Keys::within, "first"_a, "stop"_a)
+        .def("column", nb::overload_cast<>(&Keys::column, nb::const_))
+        .def("column", nb::overload_cast<std::uint32_t, std::uint32_t>(&Keys::column, nb::const_), "first"_a, "stop"_a)
         .def("__len__", &Keys::size)
         .def("__contains__", &Keys::contains, "key"_a.none());
 }

@@ -192,7 +192,7 @@ NB_MODULE(_core, m) {
              "level"_a, "settings"_a, "balanced"_a)
         .def_prop_ro("nbytes", &PyFleet::nbytes)
         .def_prop_ro("fault", &PyFleet::fault)
-        .def_prop_ro("learned", &PyFleet::learned)
+        .def_prop_rw("learned", &PyFleet::learned, &PyFleet::set_learned)
         .def_prop_ro("capacity", &PyFleet::capacity)
         .def_prop_ro("slot_bytes", &PyFleet::slot_bytes)
         .def_prop_ro("slots_per_slab", &PyFleet::slots_per_slab)

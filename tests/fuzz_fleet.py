@@ -10,6 +10,8 @@ import sqlite3
 import sys
 import tempfile
 import warnings
+from contextlib import closing
+from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 
@@ -18,12 +20,14 @@ from scipy import sparse
 
 from fuzz_model_file import HOSTILE, NOT_FINITE, RAW, WORDS, canonical, main, mutated, pack, unpack
 from pocketkernel import MOMDS, ModelFileError, MulticlassMOMDS, PocketClassifier, PocketRegressor
-from pocketkernel.fleet import Fleet, FolderStore, _log
+from pocketkernel.fleet import Fleet, FolderStore
+from pocketkernel.fleet._database import DIGEST, FORMAT, Head, digest_of
+from pocketkernel.fleet._store import Slab
 from pocketkernel.fleet.feed import Counts
 
-HERE = Path(tempfile.mkdtemp())
+HERE = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))  # a disk would be synced often
 FOLDER = HERE / "fleet"
-FILES = ("fleet.pk", "snapshot", "log-1", "archive.sqlite")
+FILE = "fleet.sqlite"
 
 
 def stream(kind, rows=60, classes=2):
@@ -43,7 +47,7 @@ MAKERS = {  # learner, labels, keys, parameters
 
 
 def made(name):
-    """The files of a fleet with a snapshot, a log of rows, a set and a removed model, and an archive; and an export."""
+    """A fleet with slabs, a log of rows, a set and a removed model, and evicted ones; and an export."""
     learner, classes, kind, given = MAKERS[name]
     keys, X, y = stream(kind, classes=3 if name == "classes" else 2)
     shutil.rmtree(FOLDER, ignore_errors=True)
@@ -59,8 +63,7 @@ def made(name):
         del fleet[keys[49]]
         fleet.commit()
         fleet.export(HERE / "export")
-    files = {file: (FOLDER / file).read_bytes() for file in FILES if (FOLDER / file).exists()}
-    return files, (HERE / "export").read_bytes()
+    return (FOLDER / FILE).read_bytes(), (HERE / "export").read_bytes()
 
 
 FLEETS = {name: made(name) for name in MAKERS}
@@ -90,45 +93,14 @@ def use(fleet, name):
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 
-def raw_export(files, export, rng):
+def raw_export(stored, export, rng):
     """Bytes of an exported fleet."""
-    return files, rng.choice(RAW)(export, rng)
+    return stored, rng.choice(RAW)(export, rng)
 
 
-def raw_file(files, export, rng):
-    """Bytes of a file in the folder, but for the log, whose last record may be incomplete."""
-    name = rng.choice([name for name in files if not name.startswith("log")])
-    return files | {name: rng.choice(RAW)(files[name], rng)}, None
-
-
-def edit_configuration(files, export, rng):
-    """Fields of the configuration, under good checksums."""
-    metadata, model, state = unpack(files["fleet.pk"])
-    if rng.random() < 0.5:
-        model["extra"] = mutated(model["extra"], rng, [*HOSTILE, "model", "shared", 4, {"fleet": {}}])
-    else:
-        model = mutated(model, rng, HOSTILE)
-    return files | {"fleet.pk": pack(metadata, canonical(model), state)}, None
-
-
-def digested(data):
-    return data + blake2b(data, digest_size=32).digest()
-
-
-def edit_head(files, export, rng):
-    """The head of the snapshot."""
-    data = files["snapshot"][:-32]
-    end = 8 + int.from_bytes(data[4:8], "little")
-    head = canonical(mutated(json.loads(data[8:end]), rng, [*HOSTILE, "int", "str", "bytes", 8, 30, 31])).encode()
-    return files | {"snapshot": digested(data[:4] + len(head).to_bytes(4, "little") + head + data[end:])}, None
-
-
-def edit_snapshot(files, export, rng):
-    """Keys, counters and states of the snapshot."""
-    data = bytearray(files["snapshot"][:-32])
-    start = 8 + int.from_bytes(data[4:8], "little")
-    edited(data, start, rng)
-    return files | {"snapshot": digested(bytes(data))}, None
+def raw_file(stored, export, rng):
+    """Bytes of the file."""
+    return rng.choice(RAW)(stored, rng), None
 
 
 def edited(data, start, rng):
@@ -144,69 +116,182 @@ def edited(data, start, rng):
             data[at : at + 8] = rng.randbytes(8)
 
 
-def edit_log(files, export, rng):
-    """Pieces of the log: their heads, their bytes, their order."""
-    records = [payload for _, payload in _log.records(files["log-1"])]
-    at = rng.randrange(len(records))
+class Rows:
+    """The rows of a file, written back under good digests."""
+
+    def __init__(self, stored):
+        self.path = Path(tempfile.mkdtemp(dir=HERE)) / "rows"
+        self.path.write_bytes(stored)
+        self.base = sqlite3.connect(self.path, isolation_level=None)
+        meta = dict(self.base.execute("SELECT name, value FROM meta").fetchall())
+        self.configuration = meta["configuration"]
+        self.head = asdict(Head.decoded(meta["head"], self.configuration))
+        self.log = [list(row) for row in self.base.execute("SELECT seq, base, record FROM log ORDER BY seq")]
+        self.slabs = {
+            number: [seq, clock, body]
+            for number, seq, clock, body in self.base.execute(
+                "SELECT s.id, seq, clock, b.body FROM slab_seq s JOIN slab b ON b.id = s.id"
+            )
+        }
+        self.archive = dict(self.base.execute("SELECT key, state FROM archive").fetchall())
+
+    def written(self, *statements):
+        total, chain = 0, bytes.fromhex(self.head["start_chain"])
+        for table in ("log", "slab", "slab_seq", "archive"):
+            self.base.execute(f"DELETE FROM {table}")
+        for seq, base, record in self.log:
+            chain = digest_of(chain, b"%d" % seq, base or b"", record)
+            self.base.execute("INSERT INTO log VALUES (?, ?, ?, ?)", (seq, chain, base, record))
+        for number, (seq, clock, body) in self.slabs.items():
+            slab = Slab.of(number, seq, clock, blake2b(body, digest_size=DIGEST).digest())
+            total += int.from_bytes(slab.digest, "big")
+            self.base.execute("INSERT INTO slab VALUES (?, ?)", (number, body))
+            self.base.execute("INSERT INTO slab_seq VALUES (?, ?, ?, ?, ?)", (number, *slab))
+        for key, state in self.archive.items():
+            digest = digest_of(b"archive", key, state)
+            total += int.from_bytes(digest, "big")
+            self.base.execute("INSERT INTO archive VALUES (?, ?, ?)", (key, digest, state))
+        if self.log:
+            self.head["chain"] = chain.hex()
+        self.head["sum"] = f"{total % 2 ** (8 * DIGEST):032x}"
+        text = canonical({"format": FORMAT} | self.head).encode()
+        head = digest_of(b"head", self.configuration, text) + text
+        rows = [("configuration", self.configuration), ("head", head)]
+        self.base.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+        try:
+            for statement in statements:
+                self.base.execute(*statement)
+        except sqlite3.Error:
+            pass  # one that SQLite itself refuses
+        self.base.close()  # which copies the write-ahead log
+        data = self.path.read_bytes()
+        shutil.rmtree(self.path.parent)
+        return data, None
+
+
+def edit_configuration(stored, export, rng):
+    """Fields of the configuration."""
+    rows = Rows(stored)
+    metadata, model, state = unpack(rows.configuration)
+    if rng.random() < 0.5:
+        model["extra"] = mutated(model["extra"], rng, [*HOSTILE, "model", "shared", 4, {"fleet": {}}])
+    else:
+        model = mutated(model, rng, HOSTILE)
+    rows.configuration = pack(metadata, canonical(model), state)
+    return rows.written()
+
+
+def edit_head(stored, export, rng):
+    """Fields of the head."""
+    rows = Rows(stored)
+    changed = mutated(rows.head, rng, [*HOSTILE, "int", "str", "bytes", 8, 30, 31])
+    if not isinstance(changed, dict):
+        changed = {"seq": changed}
+    rows.head = rows.head | changed if rng.random() < 0.5 else {"start_chain": "00" * DIGEST} | changed
+    if not isinstance(rows.head["start_chain"], str) or len(rows.head["start_chain"]) != 2 * DIGEST:
+        rows.log = []
+        rows.head = rows.head | {"start_chain": "00" * DIGEST}
+    return rows.written()
+
+
+def parts_of(record):
+    """The pieces of a record: their heads, and their bytes."""
     parts = []
-    payload = records[at]
-    while payload:
-        size = int.from_bytes(payload[:4], "little")
-        head = json.loads(payload[4 : 4 + size])
-        total = 4 + size + sum(head["blobs"])
-        parts.append([head, payload[4 + size : total]])
-        payload = payload[total:]
+    while record:
+        size = int.from_bytes(record[:4], "little")
+        head = json.loads(record[4 : 4 + size])
+        total = 4 + size + sum(head["sizes"])
+        parts.append([head, record[4 + size : total]])
+        record = record[total:]
+    return parts
+
+
+def joined(parts):
+    texts = [(canonical(head).encode(), body) for head, body in parts]
+    return b"".join(len(text).to_bytes(4, "little") + text + body for text, body in texts)
+
+
+ODD = ["learn", "moves", "states", "int", "str", ["<f8", 10, 3], ["<i4", 10], None, 10]
+
+
+def changed_pieces(record, rng):
+    parts = parts_of(record)
     part = rng.choice(parts)
     way = rng.randrange(5)
     if way < 2:
-        part[0] = mutated(part[0], rng, [*HOSTILE, "learn", "set", "del", "int", "str", "<f4", [["<f8", [10, 3]]], 10])
+        part[0] = mutated(part[0], rng, [*HOSTILE, *ODD])
     elif way < 4 and len(part[1]) > 8:
         body = bytearray(part[1])
         edited(body, 0, rng)
         part[1] = bytes(body)
     else:
         parts = rng.choices(parts, k=rng.choice([1, 2, 3]))
-    texts = [(canonical(head).encode(), body) for head, body in parts]
-    records[at] = b"".join(len(text).to_bytes(4, "little") + text + body for text, body in texts)
+    return joined(parts)
+
+
+def edit_log(stored, export, rng):
+    """Pieces of the log: their heads, their bytes, their order."""
+    rows = Rows(stored)
+    if not rows.log:
+        return stored, None
+    row = rng.choice(rows.log)
+    row[2] = changed_pieces(row[2], rng)
+    if row[1] and rng.random() < 0.3:
+        body = bytearray(row[1])
+        edited(body, 0, rng)
+        row[1] = bytes(body)
     if rng.random() < 0.2:
+        records = [row[2] for row in rows.log]
         rng.shuffle(records)
-    return files | {"log-1": b"".join(map(_log.record_of, records))}, None
+        for row, record in zip(rows.log, records, strict=True):
+            row[2] = record
+    return rows.written()
 
 
-def edit_archive(files, export, rng):
-    """Rows and tables of the archive."""
-    if "archive.sqlite" not in files:
-        return files, export
-    path = HERE / "archive"
-    path.write_bytes(files["archive.sqlite"])
-    base = sqlite3.connect(path, isolation_level=None)
-    rows = base.execute("SELECT key, clock, state FROM models").fetchall()
-    key, clock, state = rng.choice(rows)
-    body = bytearray(state or bytes(64))
+def edit_slab(stored, export, rng):
+    """Keys, counters and states of a slab."""
+    rows = Rows(stored)
+    slab = rng.choice(list(rows.slabs.values()))
+    way = rng.randrange(4)
+    if way == 0:
+        slab[rng.randrange(2)] = rng.choice([0, 1, 2, 3, 10, 60, 2**40])
+    else:
+        slab[2] = changed_pieces(slab[2], rng)
+    return rows.written()
+
+
+def edit_archive(stored, export, rng):
+    """Evicted models, and rows and tables of any kind."""
+    rows = Rows(stored)
+    if not rows.archive:
+        return stored, None
+    key, state = rng.choice(list(rows.archive.items()))
+    body = bytearray(state)
     edited(body, 0, rng)
-    odd = [bytes(body), bytes(body), state[:-1], state * 2, b"x", "text", 7, 1.5, None, "9" * 1000]
-    column = rng.choice(["state", "state", "state", "key", "clock"])
-    value = rng.choice(odd) if column == "state" else rng.choice([-1, 2**62, None, "text", b"", b"s\xff", 1.5])
+    if rng.random() < 0.5:
+        rows.archive[key] = rng.choice([bytes(body), bytes(body), state[:-1], state * 2, b"x"])
+        return rows.written()
+    if rng.random() < 0.3:
+        del rows.archive[key]
+        rows.archive[rng.choice([b"", b"s\xff", b"i", b"x", b"i" + bytes(9)])] = state
+        return rows.written()
+    table = rng.choice(["archive", "log", "slab", "slab_seq", "meta"])
+    column = {"archive": "state", "log": "record", "slab": "body", "slab_seq": "clock", "meta": "value"}[table]
+    value = rng.choice(["text", 7, 1.5, b"x", "9" * 1000])
     statements = [
-        (f"UPDATE models SET {column} = ? WHERE key = ? AND clock = ?", (value, key, clock)),
-        (f"UPDATE models SET {column} = ?", (value,)),
-        ("DROP TABLE models", ()),
-        ("ALTER TABLE models RENAME COLUMN state TO other", ()),
-        ("CREATE VIEW other AS SELECT 1", ()),
+        (f"UPDATE {table} SET {column} = ?", (value,)),
+        (f"DROP TABLE {table}",),
+        (f"DELETE FROM {table}",),
+        (f"ALTER TABLE {table} RENAME COLUMN {column} TO other",),
+        ("CREATE VIEW other AS SELECT 1",),
     ]
-    try:
-        base.execute(*rng.choices(statements, weights=[6, 2, 1, 1, 1])[0])
-        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.Error:
-        pass  # one that SQLite itself refuses
-    base.close()
-    return files | {"archive.sqlite": path.read_bytes()}, None
+    return rows.written(rng.choice(statements))
 
 
 KINDS = {
     kind.__name__: (kind, count)
     for kind, count in [
-        (raw_export, 300), (raw_file, 500), (edit_configuration, 500), (edit_head, 500), (edit_snapshot, 500),
+        (raw_export, 300), (raw_file, 500), (edit_configuration, 500), (edit_head, 500), (edit_slab, 700),
         (edit_log, 900), (edit_archive, 500),
     ]
 }  # fmt: skip
@@ -218,28 +303,27 @@ def case(kind, number):
     return name, *KINDS[kind][0](*FLEETS[name], rng)
 
 
-def load(files, export):
+def load(stored, export):
     if export is not None:
         (HERE / "export").write_bytes(export)
         return Fleet.load(HERE / "export")
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
-    for name, data in files.items():
-        (FOLDER / name).write_bytes(data)
+    (FOLDER / FILE).write_bytes(stored)
     return Fleet.load(FOLDER)
 
 
 def judge(kind, number):
     """What became of a case: refused, accepted, or unchanged."""
-    name, files, export = case(kind, number)
-    if (files, export) in [(FLEETS[name][0], None), FLEETS[name]]:
+    name, stored, export = case(kind, number)
+    if (stored, export) in [(FLEETS[name][0], None), FLEETS[name]]:
         return "unchanged"
     try:
-        with load(files, export) as fleet:
+        with closing(load(stored, export)) as fleet:
             assert kind != "raw_export", "a change of the bytes went unnoticed"
             return "accepted" if use(fleet, name) else NOT_FINITE
     except ModelFileError as error:
-        assert len(str(error)) < 600, error
+        assert len(str(error)) < 900, error
         assert "\n" not in str(error), error
         return "refused"
 

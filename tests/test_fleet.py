@@ -7,9 +7,7 @@ import io
 import json
 import os
 import pickle
-import shutil
 import signal
-import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -32,7 +30,7 @@ from pocketkernel import (
     SharedMOMDH,
 )
 from pocketkernel.cli import main
-from pocketkernel.fleet import Fleet, FleetStoreError, FolderStore, _archive, _log
+from pocketkernel.fleet import Fleet, FleetStoreError, FolderStore
 from pocketkernel.kernels import Gaussian
 
 LEARNERS = [
@@ -165,7 +163,7 @@ def test_balanced_classes(learner, base, tmp_path):
     y &= X[:, 1] > 0.3
     sample_weight = np.random.default_rng(5).uniform(-1, 3, len(y)).clip(0)  # some rows are not learned
     weighed = clone(learner).set_params(class_weight="balanced")
-    store = FolderStore(tmp_path / "fleet", sync_every=50, snapshot_bytes=20_000)
+    store = FolderStore(tmp_path / "fleet", sync_every=50, log_bytes=20_000)
     scores = []
     with fleet_of(weighed, store=store, base=base, max_keys=6, n_jobs=2) as fleet:
         for some in (slice(0, 210), slice(210, 600)):
@@ -399,15 +397,15 @@ def test_export(given, tmp_path):
             Fleet.load(tmp_path / "bad")
 
 
-@pytest.mark.parametrize("snapshot_bytes", [None, 1, 9000])
-def test_a_store_continues(snapshot_bytes, tmp_path):
+@pytest.mark.parametrize("log_bytes", [None, 1, 9000])
+def test_a_store_continues(log_bytes, tmp_path):
     stream = keyed()
     whole = fleet_of(max_keys=6)
     unlimited = fleet_of()
     scores = fed(unlimited, stream)
     del whole
     for first in range(0, 600, 200):
-        store = FolderStore(tmp_path / "fleet", sync_every=70, snapshot_bytes=snapshot_bytes)
+        store = FolderStore(tmp_path / "fleet", sync_every=70, log_bytes=log_bytes)
         with fleet_of(max_keys=6, store=store) as fleet:
             assert fleet.clock == first
             assert (fleet.offset or 0) == first
@@ -436,37 +434,6 @@ def test_one_process_at_a_time(tmp_path):
     with pytest.raises(FleetStoreError, match="has no fleet"):
         Fleet.load(tmp_path)
     fleet_of(store=tmp_path / "fleet").close()
-
-
-OPERATIONS = ("pwrite", "fsync", "ftruncate", "replace", "unlink", "open")
-
-
-def killed_at(operation, folder, stream):
-    """Feed a stream in a child process that is killed before or, every second time, in the midst of that operation."""
-    pid = os.fork()
-    if pid > 0:
-        return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
-    done = 0
-
-    def counted(function):
-        def call(*given, **named):
-            nonlocal done
-            done += 1
-            if done == operation:
-                if function.__name__ == "pwrite" and operation % 2:
-                    function(given[0], given[1][: len(given[1]) // 3], given[2])
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*given, **named)
-
-        return call
-
-    try:
-        for name in OPERATIONS:
-            setattr(os, name, counted(getattr(os, name)))
-        with fleet_of(max_keys=6, n_jobs=1, store=FolderStore(folder, sync_every=20, snapshot_bytes=9000)) as fleet:
-            fed(fleet, stream, 20, fleet.clock)
-    finally:
-        os._exit(0)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="it has no such alarm")
@@ -569,109 +536,8 @@ def test_rows_whose_offset_cannot_be_stored_are_not_stored(tmp_path, fail, max_k
         assert all(fleet[key].to_bytes() == expected[key].to_bytes() for key in every if key in expected)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_killed_at_every_operation(tmp_path):
-    stream = keyed(300)
-    unlimited = fleet_of(n_jobs=1)
-    scores = fed(unlimited, stream)
-    kills = 0
-    for operation in range(1, 1000):
-        folder = tmp_path / "fleet"
-        shutil.rmtree(folder, ignore_errors=True)
-        was_killed = killed_at(operation, folder, stream)
-        kills += was_killed
-        with fleet_of(max_keys=6, n_jobs=1, store=FolderStore(folder, sync_every=20, snapshot_bytes=9000)) as fleet:
-            assert fleet.clock % 20 == 0  # whole calls
-            assert (fleet.offset or 0) == fleet.clock
-            first = fleet.clock
-            assert first == 300 or was_killed
-            if first < 300:
-                assert np.array_equal(fed(fleet, stream, 20, first), scores[first:])
-            for key in unlimited:
-                assert fleet[key].to_bytes() == unlimited[key].to_bytes()
-        if not was_killed:
-            break
-    print(f"killed {kills} times, at every operation; all models equal to the bit")
-    assert kills > 30
-
-
-def test_a_torn_or_damaged_log(tmp_path):
-    stream = keyed(300)
-    with fleet_of(store=FolderStore(tmp_path / "fleet", sync_every=50)) as fleet:
-        fed(fleet, stream, 50)
-    log = tmp_path / "fleet" / "log-0"
-    data = log.read_bytes()
-    ends = [end for end, _ in _log.records(data)]
-    assert len(ends) == 6
-    rng = np.random.default_rng(0)
-    for size in sorted({0, *ends, *rng.integers(0, len(data), 25).tolist()}):  # cut off anywhere
-        log.write_bytes(data[:size])
-        with Fleet.load(tmp_path / "fleet") as fleet:
-            assert fleet.clock == 50 * sum(end <= size for end in ends)
-        assert log.stat().st_size == max((end for end in ends if end <= size), default=0)
-    for _ in range(25):  # a tail of which only some pages reached the disk
-        torn = bytearray(data)
-        torn[rng.integers(ends[4], ends[5]) :] = b""
-        torn += bytes(rng.integers(0, ends[5] - len(torn) + 1))
-        log.write_bytes(torn)
-        with Fleet.load(tmp_path / "fleet") as fleet:
-            assert fleet.clock == (300 if torn == data else 250)
-    sectors = np.arange(ends[4], ends[5], 512)
-    for _ in range(25):  # a tail whose sectors reached the disk in any order
-        torn = bytearray(data)
-        for at in rng.permutation(sectors)[: rng.integers(1, len(sectors) + 1)].tolist():
-            end = min(at + 512, len(torn))
-            torn[at:end] = bytes(end - at)
-        log.write_bytes(torn)
-        with Fleet.load(tmp_path / "fleet") as fleet:
-            assert fleet.clock == 250
-    for at in rng.integers(0, ends[4], 40).tolist():  # what was acknowledged is never dropped in silence
-        bad = bytearray(data)
-        bad[at] ^= 1 << rng.integers(8)
-        log.write_bytes(bad)
-        with pytest.raises(FleetStoreError, match=r"log-0 cannot be read: it is damaged at byte"):
-            Fleet.load(tmp_path / "fleet")
-        assert log.read_bytes() == bad
-
-
-def test_a_damaged_snapshot_or_archive(tmp_path):
-    with fleet_of(store=tmp_path / "fleet", max_keys=4) as fleet:
-        fed(fleet, keyed(100))
-        fleet.snapshot()
-    path = tmp_path / "fleet" / "snapshot"
-    data = path.read_bytes()
-    for at in np.random.default_rng(0).integers(0, len(data), 60).tolist():
-        bad = bytearray(data)
-        bad[at] ^= 4
-        path.write_bytes(bad)
-        with pytest.raises(FleetStoreError, match="snapshot cannot be read"):
-            Fleet.load(tmp_path / "fleet")
-    path.write_bytes(data)
-    archive = tmp_path / "fleet" / "archive.sqlite"
-    archive.write_bytes(b"nothing" * 1000)
-    with pytest.raises((FleetStoreError, sqlite3.DatabaseError), match=r"archive.sqlite cannot be read"):
-        Fleet.load(tmp_path / "fleet")
-
-
-def test_a_damaged_model_in_the_archive(tmp_path):
-    stream = keyed(200)
-    with fleet_of(store=tmp_path / "fleet", max_keys=4) as fleet:
-        fed(fleet, stream)
-        fleet.snapshot()
-    with sqlite3.connect(tmp_path / "fleet" / "archive.sqlite", isolation_level=None) as base:
-        for (state,) in base.execute("SELECT state FROM models").fetchall():
-            wrong = bytes([state[len(state) // 2] ^ 1])
-            bad = state[: len(state) // 2] + wrong + state[len(state) // 2 + 1 :]
-            base.execute("UPDATE models SET state = ? WHERE state = ?", (bad, state))
-    base.close()
-    with Fleet.load(tmp_path / "fleet") as fleet:
-        gone = next(key for key in np.unique(stream[0]).tolist() if key not in list(fleet))
-        with pytest.raises(FleetStoreError, match=r"archive.sqlite cannot be read: the checksum of a model"):
-            fleet.decision_function([gone], np.zeros((1, 3)))
-
-
 @pytest.mark.parametrize(
-    "name", ["log-1", "snapshot", "fleet.pk", "archive.sqlite", "archive.sqlite-wal", "pipeline.pk"]
+    "name", ["fleet.sqlite", "fleet.sqlite-wal", "fleet.sqlite-shm", "fleet.sqlite-journal", "pipeline.pk"]
 )
 @pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="there are no such links here")
 def test_a_file_of_a_fleet_that_leads_elsewhere(table, tmp_path, capsys, name):
@@ -682,66 +548,14 @@ def test_a_file_of_a_fleet_that_leads_elsewhere(table, tmp_path, capsys, name):
     with Fleet.load(folder) as fleet:
         fleet.snapshot()
     place = folder / name
-    data = place.read_bytes() if place.exists() and name != "log-1" else b"precious, without any record"
+    data = place.read_bytes() if place.exists() else b"precious"
     precious.write_bytes(data)
     place.unlink(missing_ok=True)
     place.symlink_to(precious)
     command(*given)
     command("fleet", "predict", folder, table)
     command("fleet", "inspect", folder)
-    if name == "snapshot":
-        with Fleet.load(folder) as fleet:
-            fleet.snapshot()
     assert precious.read_bytes() == data
-
-
-def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
-    stream = keyed(300)
-    with fleet_of(store=FolderStore(tmp_path / "fleet", sync_every=100)) as fleet:
-        keys, X, y = stream
-        fleet.partial_fit(keys[:100], X[:100], y[:100])
-        with monkeypatch.context() as broken:
-
-            def full(file, data, at):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-            broken.setattr(os, "pwrite", full)
-            with pytest.raises(OSError, match=r"No space left on device.*log-0"):
-                fleet.partial_fit(keys[100:200], X[100:200], y[100:200])
-        fleet.partial_fit(keys[200:], X[200:], y[200:])
-    with Fleet.load(tmp_path / "fleet") as fleet:
-        assert fleet.clock == 300
-        other = fleet_of()
-        other.partial_fit(*stream)
-        assert same(fleet, other)
-
-
-@pytest.mark.parametrize("waiting", [2**30, 5000])
-def test_a_full_disk_loses_no_evicted_model(waiting, tmp_path, monkeypatch):
-    """Neither if the caller goes on in the same process, nor if the fleet is loaded again."""
-    monkeypatch.setattr(_archive, "WAITING", waiting)
-    keys, X, y = stream = keyed(600)
-    unlimited = fleet_of()
-    scores = fed(unlimited, stream, 50)
-    failures = 0
-    with fleet_of(max_keys=4, store=FolderStore(tmp_path / "fleet", sync_every=50, snapshot_bytes=9000)) as fleet:
-        base = fleet._store.archive._base
-        for at in range(0, 600, 50):
-            some = slice(at, at + 50)
-            base.execute(f"PRAGMA max_page_count = {1 if 200 <= at < 300 else 10**6}")
-            try:
-                found = fleet.predict_then_learn(keys[some], X[some], y[some], offset=at + 50)
-            except OSError as error:
-                assert "archive.sqlite: database or disk is full" in str(error)
-                failures += 1
-            else:
-                assert np.array_equal(found, scores[some])
-        assert failures > 0
-        assert fleet.clock == 600
-        assert all(fleet[key].to_bytes() == unlimited[key].to_bytes() for key in unlimited)
-    with Fleet.load(tmp_path / "fleet") as fleet:
-        assert (fleet.clock, fleet.offset) == (600, 600)
-        assert all(fleet[key].to_bytes() == unlimited[key].to_bytes() for key in unlimited)
 
 
 # ---- command line ---------------------------------------------------------------------------------------------------

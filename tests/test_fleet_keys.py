@@ -116,7 +116,11 @@ def test_the_table_refuses_what_cannot_be():
             table.remove(slot)
         with pytest.raises(IndexError):
             table.name(slot)
-    assert not _core.Keys().place(_core.KeyColumn.of_list(["x", "y", "x"]), 1)
+    for keys, places in ((["x", "y", "x"], [1, 2, 3]), (["x", "y", "z"], [1, 2, 1])):
+        assert not _core.Keys().place(_core.KeyColumn.of_list(keys), np.array(places))
+    for places in ([1, 2], [1, 2, -1], [1, 2, 2**40]):
+        with pytest.raises(ValueError, match="slot"):
+            _core.Keys().place(_core.KeyColumn.of_list(["x", "y", "z"]), np.array(places))
     assert (len(table), table.get("a")) == (1, 3)
 
 

@@ -11,7 +11,7 @@ import pytest
 SCRIPTS = {
     "fuzz_model_file.py": (10_000, ("edit_json", "edit_recipe", "edit_state")),
     "fuzz_runs.py": (6_000, ("edit_section", "edit_arrays")),
-    "fuzz_fleet.py": (3_000, ("edit_head", "edit_snapshot", "edit_log", "edit_archive")),
+    "fuzz_fleet.py": (3_000, ("edit_head", "edit_slab", "edit_log", "edit_archive")),
 }
 """Cases at least, and kinds of which not all are stopped at the door."""
 

@@ -168,3 +168,37 @@ spark.stop()
     whole = hashlib.sha256(b"".join(models.model))
     assert whole.hexdigest() == digest
     assert PocketClassifier.from_bytes(models.model.iloc[0]).diagnostics_.rounds > 0
+
+
+def test_names_with_dots_and_clocks_that_go_back(tmp_path):
+    """Rows are learned in the order of instants: an hour of local time comes twice, and pandas sees local time."""
+    rng = np.random.default_rng(0)
+    X, users = rng.normal(size=(240, 2)), rng.integers(0, 5, 240)
+    instants = pd.date_range("2026-10-24 23:00", periods=240, freq="min", tz="UTC")
+    y = np.where((X[:, 0] > 0) ^ (users % 2 == 0), "yes", "no")
+    rows = pd.DataFrame({"user.id": users, "event.time": instants, "is.good": y, "x.0": X[:, 0], "prediction": X[:, 1]})
+    rows.sample(frac=1, random_state=0).to_parquet(tmp_path / "in.parquet", coerce_timestamps="us")
+    code = f"""
+import sys; sys.path.insert(0, {str(WORKER.parent)!r})
+from spark_worker import session
+from pocketkernel import PocketClassifier
+from pocketkernel.spark import KeyedModels
+from pyspark.sql import functions
+spark = session()
+spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+models = KeyedModels(PocketClassifier(memory="4KiB", random_state=0), key="user.id", label="is.good",
+                     features=["x.0", "prediction"], order="event.time", classes=["no", "yes"], buckets=2)
+events = spark.read.parquet({str(tmp_path / "in.parquet")!r})
+answers = models.learn_batch(events)
+assert answers.columns == ["user.id", "event.time", "prediction", "score"], answers.columns
+micros = functions.unix_micros("`event.time`").alias("micros")
+answers.select("`user.id`", micros, "prediction", "score").toPandas().to_parquet({str(tmp_path / "out.parquet")!r})
+assert models.fit_batch(events).columns == ["user.id", "model"]
+spark.stop()
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    out = pd.read_parquet(tmp_path / "out.parquet").sort_values("micros")
+    assert out.micros.tolist() == (instants.as_unit("us").asi8).tolist()
+    fleet = Fleet(clone(PocketClassifier(memory="4KiB", random_state=0)), features=2, classes=["no", "yes"])
+    assert np.array_equal(out.score.to_numpy(), fleet.predict_then_learn(users, X, y))

@@ -103,13 +103,9 @@ class ColumnScale {
     }
     // What has changed in a column that was known and has started again: its level, or how far it varies.
     enum Change : std::uint8_t { unchanged, other_level, varies_more, varies_less };
-    struct Restart {
-        std::size_t column;
-        Change change;
-    };
-    // The first one of this row, if there is one.
-    Restart take_restarted() {
-        const Restart was{restarted_ / 4, static_cast<Change>(restarted_ % 4)};
+    // The first one of this row as 4 k + change, 0 if there is none.
+    std::uint32_t take_restarted() {
+        const std::uint32_t was = restarted_;
         restarted_ = 0;
         return was;
     }

@@ -16,12 +16,13 @@ struct EventLog {
     std::uint64_t count;          // of all events so far
     std::uint64_t entries[most];  // row, column, change, kind: 40, 20, 2 and 2 bits; event n is in place n mod `most`
 
-    // Columns that change within some rows of each other are one event, of the first.
-    void add(std::uint64_t row, Kind kind, std::uint64_t column = 0, std::uint64_t change = 0) {
+    // Columns that change within some rows of each other are one event, of the first. What is known of it is 4 times
+    // its number, and the change.
+    void add(std::uint64_t row, Kind kind, std::uint32_t column_and_change = 0) {
         row = row < last_row ? row : last_row;
         if (kind == column_changed && count > 0 && kind_of(count - 1) == kind && row - row_of(count - 1) < together)
             return;
-        entries[count++ % most] = row << 24 | column << 4 | change << 2 | kind;
+        entries[count++ % most] = row << 24 | (column_and_change << 2 | static_cast<std::uint32_t>(kind));
     }
     std::uint64_t first_kept() const { return count < most ? 0 : count - most; }
     std::uint64_t row_of(std::uint64_t n) const { return entries[n % most] >> 24; }

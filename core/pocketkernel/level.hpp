@@ -45,7 +45,8 @@ static_assert(FLT_EVAL_METHOD == 0, "pocketkernel needs float and double arithme
 #endif
 #define POCKETKERNEL_INLINE inline POCKETKERNEL_FLAT
 
-// For functions, and lambdas, that go through a list of types: each is called once and must vanish at every level.
+// For functions, and lambdas, that are called once, such as those that go through a list of types: they must vanish at
+// every level.
 #if defined(__GNUC__)
 #define POCKETKERNEL_FOLD __attribute__((always_inline))
 #else

@@ -92,8 +92,8 @@ class SharedBlock {
     // What a row tells of the three; `loss_without(from, to)` is the mixture's loss without places of it, asked of one
     // row in four.
     template <class F, class Found, class LossWithout>
-    POCKETKERNEL_FOLD void gather(F& f, const Found& found, const std::uint8_t* rounded, std::size_t y, bool mistake,
-                                  double loss, double recent, bool one_in_four, LossWithout&& loss_without) {
+    void gather(F& f, const Found& found, const std::uint8_t* rounded, std::size_t y, bool mistake, double loss,
+                double recent, bool one_in_four, LossWithout&& loss_without) {
         Evidence& e = *evidence_;
         const auto label = static_cast<std::int32_t>(y);
         approach(e.loss, loss, recent);

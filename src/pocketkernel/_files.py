@@ -70,7 +70,7 @@ def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[
         if not link and target.exists():
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
-        _settle(target.parent)
+        settle(target.parent)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
@@ -84,7 +84,7 @@ def named(error: BaseException, path: str | os.PathLike[str]) -> BaseException:
     return error
 
 
-def _settle(folder: Path) -> None:
+def settle(folder: Path) -> None:
     """Flush the entries of a folder to disk."""
     if os.name == "nt":  # cannot open a folder
         return

@@ -23,12 +23,13 @@ TEST(event_log_keeps_the_last_events) {
 
 TEST(event_log_joins_columns_that_change_together) {
     EventLog log{};
-    for (std::uint64_t row : {100, 150, 1099, 1100, 1200, 5000}) log.add(row, EventLog::column_changed, row % 1000, 1);
+    for (std::uint64_t row : {100, 150, 1099, 1100, 1200, 5000})
+        log.add(row, EventLog::column_changed, static_cast<std::uint32_t>(4 * (row % 1000) + 1));
     CHECK_EQUAL(log.count, 3u);
     CHECK_EQUAL(log.row_of(1), 1100u);
     CHECK_EQUAL(log.column_of(1), 100u);
     log.add(5001, EventLog::confidence_lost);
-    log.add(5002, EventLog::column_changed, 999999, 3);
+    log.add(5002, EventLog::column_changed, 4 * 999999 + 3);
     CHECK_EQUAL(log.count, 5u);
     CHECK_EQUAL(log.column_of(4), 999999u);
     CHECK_EQUAL(log.change_of(4), 3u);
@@ -40,10 +41,10 @@ TEST(event_log_joins_columns_that_change_together) {
 // Of a column there is always something to say, and of others never.
 TEST(event_log_knows_what_belongs_to_a_column) {
     for (const auto kind : {EventLog::classes_exchanged, EventLog::confidence_lost, EventLog::column_changed})
-        for (std::uint64_t column : {0, 2})
-            for (std::uint64_t change : {0, 1}) {
+        for (std::uint32_t column : {0u, 2u})
+            for (std::uint32_t change : {0u, 1u}) {
                 EventLog log{};
-                log.add(7, kind, column, change);
+                log.add(7, kind, 4 * column + change);
                 const bool of_column = kind == EventLog::column_changed;
                 CHECK_EQUAL(log.valid(7, 3), of_column ? change == 1 : column == 0 && change == 0);
             }
@@ -52,7 +53,7 @@ TEST(event_log_knows_what_belongs_to_a_column) {
 // Rows that are too many for an entry are counted as the last one that is not.
 TEST(event_log_outlives_its_numbers) {
     EventLog log{};
-    for (int shift : {39, 40, 52}) log.add(std::uint64_t(1) << shift, EventLog::column_changed, 5, 2);
+    for (int shift : {39, 40, 52}) log.add(std::uint64_t(1) << shift, EventLog::column_changed, 4 * 5 + 2);
     CHECK_EQUAL(log.count, 2u);
     CHECK_EQUAL(log.row_of(1), (std::uint64_t(1) << 40) - 1);
     CHECK_EQUAL(log.column_of(1), 5u);

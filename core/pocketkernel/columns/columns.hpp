@@ -150,8 +150,8 @@ class Columns {
     void for_each_started(F&& f) {
         scale_.for_each_started(f);
     }
-    // Which known column has started again with this row, if one has.
-    typename ColumnScale<T>::Restart take_restarted() { return scale_.take_restarted(); }
+    // Which known column has started again with this row, and why: 4 k + change; 0 if none has.
+    std::uint32_t take_restarted() { return scale_.take_restarted(); }
 
     bool valid(std::uint64_t rounds) const {
         return scale_.valid(rounds) && relevance_.valid() && (!origin_ || origin_->valid());

@@ -109,7 +109,6 @@ class Additive : public Expert<T, Additive<T>> {
     Additive() = default;
     Additive(Arena& arena, std::size_t columns, std::size_t functions)
         : knots_(arena.take<T>(columns, functions, AdditiveTables<T>::knots)) {}
-    void reset() {}
 
     template <class F>
     void evaluate(const F& f, const Seen<T>& seen, Note&, double* s) const {

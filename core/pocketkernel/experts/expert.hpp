@@ -73,8 +73,6 @@ struct Expert {
     static constexpr Reads reads = Reads::raw;
     static constexpr bool keeps_row = false;
 
-    template <class Row>
-    void read(const Row&, T*) const {}
     template <class F>
     Manner manner(const F&) const {
         return {};

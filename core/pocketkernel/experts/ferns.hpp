@@ -43,8 +43,6 @@ class Ferns : public Expert<T, Ferns<T>> {
           anchors_(arena.take<double>(columns)),
           last_(arena.take<T>(columns)) {}
 
-    void reset() {}
-
     template <class F>
     void evaluate(const F& f, const Seen<T>& seen, Note&, double* s) const {
         evaluate(f.ferns_at(), f.template kept<Ferns>(seen.work), s, seen.to_learn ? f.leaves() : nullptr);

@@ -15,7 +15,6 @@ class Linear : public Expert<T, Linear<T>> {
     using Note = typename Expert<T, Linear<T>>::Note;
     static constexpr Reads reads = Reads::scaled;
     static constexpr std::size_t count(const Roster&) { return 1; }
-    void reset() {}
 
     template <class F>
     void evaluate(const F& f, const Seen<T>& seen, Note&, double* s) const {
@@ -55,7 +54,6 @@ class SlowLinear : public Expert<T, SlowLinear<T>> {
     using Note = typename Expert<T, SlowLinear<T>>::Note;
     static constexpr Reads reads = Reads::scaled;
     static constexpr std::size_t count(const Roster& roster) { return roster.slow; }
-    void reset() {}
 
     template <class F>
     void evaluate(const F& f, const Seen<T>& seen, Note&, double* s) const {

@@ -16,13 +16,19 @@ POCKETKERNEL_BEGIN
 
 template <class... E>
 class ExpertList : private E... {
+    template <class One>
+    struct Nothing {};
+
   public:
+    // Whether the program may have an expert.
+    template <class One>
+    static constexpr bool may_have = parts::kernels == 0 || One::count(roster_of(Config{})) > 0;
     // Places of one expert: the first, and how many.
     struct Places {
         std::size_t first, count;
     };
     // What all of them remember of a row.
-    struct Notes : E::Note... {};
+    struct Notes : std::conditional_t<may_have<E>, typename E::Note, Nothing<E>>... {};
 
     ExpertList() = default;
     explicit ExpertList(const Roster& roster) {
@@ -46,14 +52,6 @@ class ExpertList : private E... {
     template <class One>
     bool has() const {
         return count<One>() > 0;
-    }
-    // Of its places.
-    template <class One>
-    std::size_t first() const {
-        std::size_t total = 0;
-        bool before = true;
-        ((before = before && !std::is_same<One, E>::value, total += before ? count<E>() : 0), ...);
-        return total;
     }
     // Which row of a workspace is the expert's.
     template <class One>
@@ -97,7 +95,7 @@ class ExpertList : private E... {
     // Whether there may be more.
     template <class One, class Self, class F>
     static POCKETKERNEL_FOLD bool visit(Self& self, std::size_t& first, F& f) {
-        if constexpr (parts::kernels == 0 || One::count(roster_of(Config{})) > 0) {
+        if constexpr (may_have<One>) {
             const std::size_t count = self.template count<One>();
             if (count > 0) f(self.template get<One>(), Places{first, count});
             first += count;

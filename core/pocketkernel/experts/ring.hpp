@@ -31,7 +31,7 @@ class Ring : public Expert<T, Ring<T>> {
     struct Found {
         std::int32_t label[neighbours];  // -1 if there is none
 
-        Found() { label[0] = -1; }  // the others are written when rows are searched
+        Found() {}  // nothing is known until rows are searched
 
         // Of the nearest row of a window.
         std::int32_t first(std::size_t window) const { return label[window * nearest]; }

@@ -106,7 +106,7 @@ class Waves : public Expert<T, Waves<T>> {
 
     // At a review: the rates of two classes.
     template <class F>
-    void measure_steps(const F& f) {
+    POCKETKERNEL_FOLD void measure_steps(const F& f) {
         using Rates = Tuning::Waves;
         for (std::size_t n = 0; f.functions() == 1 && n < f.widths(); ++n) {
             const T come = std::sqrt(pool_.template norm2<T>(1 + n));

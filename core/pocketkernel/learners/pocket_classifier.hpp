@@ -123,7 +123,7 @@ class PocketClassifier : public Learner<T> {
     static constexpr bool knows_last_labels = true;
     template <class U>
     void score(const Row<U>& row, Workspace<T>& work, double* F, bool continues = true) const {
-        if (has_block()) ferns().read(row, kept<Ferns>(work));
+        read(row, work);
         typename Experts::Notes notes{};
         evaluate({columns_.read(row, work.query, has_block()), work, false, false}, notes);
         mix(work, F, continues);
@@ -142,7 +142,7 @@ class PocketClassifier : public Learner<T> {
             return tell_parts(linear, apart);
         }
         const std::uint64_t rounds = this->clock() + 1;
-        if (has_block()) ferns().read(row, kept<Ferns>(work_));
+        read(row, work_);
         learn(columns_.learn(row, work_.query, rounds, has_block()), rounds, y, weight, F, linear, loss, apart);
     }
     void learn(const Query<T>& z, std::uint64_t rounds, std::size_t y, double weight, double* F, double* linear,
@@ -169,9 +169,10 @@ class PocketClassifier : public Learner<T> {
                                                         : Tuning::Relevance::OfClasses::rate_several));
         if (columns_.refresh(z, work_.query, rounds, lines_, waves().pool())) measure();
         if (has_block())
-            columns_.for_each_started([&](std::size_t k, double mean) { ferns().started(*this, k, mean); });
-        const auto restart = columns_.take_restarted();
-        if (restart.change != ColumnScale<T>::unchanged) note(EventLog::column_changed, restart.column, restart.change);
+            columns_.for_each_started([&](std::size_t k, double mean) {
+                experts_.for_each([&](auto& expert, auto) POCKETKERNEL_FOLD { expert.started(*this, k, mean); });
+            });
+        if (const std::uint32_t restart = columns_.take_restarted()) note(EventLog::column_changed, restart);
         if (has_block() && rounds % Tuning::Ring::weighed == 0) ring().weigh(columns_.factors());
         if (Waves::owners(*this) > 0 && !repeats_ && rounds >= course_->next_review) review(rounds);
     }
@@ -337,6 +338,15 @@ class PocketClassifier : public Learner<T> {
 
     // ---- scores -----------------------------------------------------------------------------------------------------
 
+    // What experts read of the row itself.
+    template <class U>
+    POCKETKERNEL_FOLD void read(const Row<U>& row, const Workspace<T>& work) const {
+        experts_.for_each([&](const auto& expert, auto) POCKETKERNEL_FOLD {
+            using E = std::decay_t<decltype(expert)>;
+            if constexpr (E::reads == Reads::raw && E::keeps_row) expert.read(row, kept<E>(work));
+        });
+    }
+
     // Leaves s_ir in work.values[iR + r], and z' in the place of z.
     void evaluate(const Seen<T>& seen, typename Experts::Notes& notes) const {
         evaluate_those<false>(seen, notes);
@@ -394,11 +404,13 @@ class PocketClassifier : public Learner<T> {
 
     POCKETKERNEL_FOLD void gather_evidence(const Seen<T>& seen, const typename Experts::Notes& notes,
                                            const Round& row) {
-        const typename Ring::Found& found = notes;
-        block_.gather(*this, found, Ring::rounded(*this, seen.work), row.y, row.mistake, row.loss,
-                      recent_rows(row.rounds), seen.to_weigh, [&](std::size_t from, std::size_t to) {
-                          return mixture_.loss_without(work_.values, from, to, row.y);
-                      });
+        if constexpr (Experts::template may_have<Ring>) {
+            const typename Ring::Found& found = notes;
+            block_.gather(*this, found, Ring::rounded(*this, seen.work), row.y, row.mistake, row.loss,
+                          recent_rows(row.rounds), seen.to_weigh, [&](std::size_t from, std::size_t to) {
+                              return mixture_.loss_without(work_.values, from, to, row.y);
+                          });
+        }
     }
 
     // First all slopes, then all steps.
@@ -444,8 +456,8 @@ class PocketClassifier : public Learner<T> {
     }
 
     // The row is counted among those that were new: in a later pass it has no number.
-    void note(EventLog::Kind kind, std::size_t column = 0, std::uint64_t change = 0) {
-        if (!repeats_) course_->events.add(common_->tally.rounds, kind, column, change);
+    void note(EventLog::Kind kind, std::uint32_t column_and_change = 0) {
+        if (!repeats_) course_->events.add(common_->tally.rounds, kind, column_and_change);
     }
 
     // It was the stream that has changed.
@@ -470,7 +482,7 @@ class PocketClassifier : public Learner<T> {
         return i > 0 && i <= widths() ? 1.0 / (config_.kernels[i].parameter * std::sqrt(columns_.square())) : 0.0;
     }
 
-    void review(std::uint64_t rounds) {
+    POCKETKERNEL_FOLD void review(std::uint64_t rounds) {
         course_->next_review = rounds + 1 + smaller(rounds / Tuning::rows_between_reviews, Tuning::longest_pause);
         if (has_block() && block_.share(*this, rounds)) columns_.refresh_zero(work_.query, waves().pool());
         if (Waves::owners(*this) > 1)

@@ -134,7 +134,7 @@ class ClassMixture {
     }
 
     // The weights learn from the slopes of F.
-    void learn(const double* s, double times) {
+    POCKETKERNEL_FOLD void learn(const double* s, double times) {
         for (std::size_t i = 0; i < K(); ++i) {
             u()[i] = 0.0;
             for (std::size_t r = 0; r < R_; ++r) u()[i] += slope()[r] * s[i * R_ + r];

@@ -1,5 +1,6 @@
 """`pocketkernel fleet`: one model for each key."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
@@ -19,8 +20,8 @@ from pocketkernel.cli.show import data_out, err, print_json, prose
 from pocketkernel.cli.show import out as out_console
 from pocketkernel.evaluate.job import takes_missing
 from pocketkernel.evaluate.task import CLASSIFICATION
-from pocketkernel.fleet import Fleet
-from pocketkernel.fleet.feed import Counts, Feed, pipeline_in
+from pocketkernel.fleet import Fleet, FleetStoreError, copies
+from pocketkernel.fleet.feed import PIPELINE_FILE, Counts, Feed, pipeline_in
 from pocketkernel.report.fleet import ERROR, FEW_ROWS, MISTAKES, histogram, write_fleet_report
 from pocketkernel.report.page import Step
 from pocketkernel.report.tables import Column, Table
@@ -212,6 +213,60 @@ def inspect(
         print_json(results)
     else:
         _show(results)
+
+
+@fleet.command
+def backup(folder: Path, into: Path) -> None:
+    """Copy a fleet into a new folder, also while `pocketkernel fleet run` learns: everything that it has committed.
+
+    Parameters
+    ----------
+    folder
+        Folder of the fleet.
+    into
+        Folder to write.
+    """
+    copies.backup(folder, into)
+    if (folder / PIPELINE_FILE).exists():
+        shutil.copy(folder / PIPELINE_FILE, into)
+
+
+@fleet.command
+def check(folder: Path) -> None:
+    """Read all of a fleet, and tell everything that is wrong with it; exit status 1 if anything is.
+
+    Parameters
+    ----------
+    folder
+        Folder of the fleet.
+    """
+    _tell(*copies.check(folder))
+
+
+@fleet.command
+def repair(folder: Path, into: Path) -> None:
+    """Write what is sound of a damaged fleet into a new folder, and tell what is not; exit status 1 if anything is not.
+
+    Parameters
+    ----------
+    folder
+        Folder of the fleet.
+    into
+        Folder to write.
+    """
+    found, faults = copies.repair(folder, into)
+    if (folder / PIPELINE_FILE).exists():
+        shutil.copy(folder / PIPELINE_FILE, into)
+    _tell(found, faults)
+
+
+def _tell(found: Fleet, faults: list[str]) -> None:
+    for line in faults:
+        err().print(line, markup=False, soft_wrap=True)
+    of = f"{len(found):,} keys in memory after {found.clock:,} rows, {found.evicted:,} evictions"
+    if faults:
+        raise FleetStoreError(f"{len(faults)} faults, listed above; sound are {of}")
+    out_console().print(f"sound: {of}", markup=False)
 
 
 # ---- figures --------------------------------------------------------------------------------------------------------

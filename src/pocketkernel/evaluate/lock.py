@@ -34,6 +34,7 @@ def locked(folder: Path) -> Iterator[None]:
         if _is_at(file, path):
             break
         file.close()  # its holder has ended, and taken it away after we opened it
+    holder = os.getpid()
     try:
         file.truncate(_ROOM)
         since = datetime.now(UTC).isoformat(timespec="seconds")
@@ -41,8 +42,9 @@ def locked(folder: Path) -> Iterator[None]:
         file.flush()
         yield
     finally:
-        with suppress(OSError):  # Windows does not remove an open file; an old lock file harms nobody
-            path.unlink()
+        if os.getpid() == holder:  # not a fork of it, whose end is not that of the run
+            with suppress(OSError):  # Windows does not remove an open file; an old lock file harms nobody
+                path.unlink()
         file.close()
 
 

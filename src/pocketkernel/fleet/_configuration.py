@@ -29,13 +29,14 @@ def is_balanced(learner: OnlineLearner) -> bool:
     return isinstance(getattr(learner, "class_weight", None), str)
 
 
-def seeded(learner: OnlineLearner, base: Any, store: FolderStore | None) -> OnlineLearner:
-    """The learner with a number as its random_state, so that all models have the same seed, also after a restart."""
+def seeded(learner: OnlineLearner, base: Any, stored: OnlineLearner | None) -> OnlineLearner:
+    """The learner with a number as its random_state, so that all models have the same seed, also after a restart.
+
+    `stored` is the model of a store's configuration, which comes before that of the base.
+    """
     if isinstance(learner.random_state, Integral):
         return learner
-    stored = None if store is None else store.configuration()
-    if store is not None and stored is not None:
-        base = restored(decoded(stored, store.path))
+    base = base if stored is None else stored
     seed = recipe_of(base).seed if isinstance(base, OnlineLearner) else learners.drawn_seed(learner.random_state)
     found: OnlineLearner = clone(learner).set_params(random_state=seed)
     return found

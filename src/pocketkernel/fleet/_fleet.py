@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,11 +27,13 @@ from pocketkernel.fleet._configuration import (
     seeded,
     targets,
 )
-from pocketkernel.fleet._keys import Key, column_of, key_to_json, one_key, read_keys
+from pocketkernel.fleet._database import FILE
+from pocketkernel.fleet._keys import Key, column_of, one_key, read_keys
 from pocketkernel.fleet._models import Models
 from pocketkernel.fleet._persistent import EXPORT, Persistent
 from pocketkernel.fleet._places import BASE
-from pocketkernel.fleet._store import CONFIGURATION, FolderStore
+from pocketkernel.fleet._slabs import MappedSlabs
+from pocketkernel.fleet._store import FolderStore
 from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.learners import OnlineKernelClassifier, OnlineLearner, recipe_of
 from pocketkernel.model_file import Contents
@@ -101,32 +102,38 @@ class Fleet(Persistent):
         n_jobs: int | None = None,
     ) -> None:
         check(learner, max_keys)
-        self._store = FolderStore(store) if isinstance(store, str | os.PathLike) else store
-        learner = seeded(learner, base, self._store)
-        self._template: Any = learners.blank(learner, features, targets(learner, classes))
-        self._blank = learners.contents_of(self._template)
         self.max_keys = max_keys
         self.base = base
         self.key_kind: str | None = None
         self.offset: Any = None
         """What was given as `offset` with the last rows that were learned."""
+        self._store = FolderStore(store) if isinstance(store, str | os.PathLike) else store
+        mapped = mapped_slabs(slabs, self._store)
+        try:
+            stored = None if self._store is None else self._store.lock()
+            known = None if stored is None or self._store is None else restored(decoded(stored, self._store.path))
+            self._build(seeded(learner, base, known), features, classes, n_jobs, mapped)
+            if self._store is not None:
+                self._open_store(self._store, stored)
+        except BaseException:
+            if self._store is not None:
+                self._store.close()
+            raise
+        self._models.logged = self._store is not None
+
+    def _build(self, learner: Any, features: Any, classes: Any, n_jobs: int | None, mapped: MappedSlabs | None) -> None:
+        self._template: Any = learners.blank(learner, features, targets(learner, classes))
+        self._blank = learners.contents_of(self._template)
         balanced = is_balanced(learner)
         if balanced:
             self._template.set_params(class_weight=None)  # every model weighs by itself
         core = recipe_of(self._template).fleet(balanced=balanced)
-        shared = isinstance(base, str) and base == "shared"
+        shared = isinstance(self.base, str) and self.base == "shared"
         self._all_models = Models(
-            core,
-            shared=shared,
-            max_keys=max_keys,
-            threads=allowed_threads(n_jobs),
-            mapped=mapped_slabs(slabs, self._store),
+            core, shared=shared, max_keys=self.max_keys, threads=allowed_threads(n_jobs), mapped=mapped
         )
-        self._begin_base(base, shared)
-        learners.use_core(self._template, self._models)
-        if self._store is not None:
-            self._open_store(self._store)
-        self._models.logged = self._store is not None
+        self._begin_base(self.base, shared)
+        learners.use_core(self._template, self._all_models)
 
     def _begin_base(self, base: Any, shared: bool) -> None:
         if base is None or shared:
@@ -145,10 +152,14 @@ class Fleet(Persistent):
         """The fleet in a folder, which continues there, or in a file that `export` wrote; parameters as for `Fleet`."""
         if os.path.isdir(path):
             store = FolderStore(path)
-            configuration = store.configuration()
-            if configuration is None:
-                raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {CONFIGURATION}.")
-            return cls._from(decoded(configuration, path), path, store=store, slabs=slabs, n_jobs=n_jobs)
+            try:
+                configuration = store.lock()
+                if configuration is None:
+                    raise FleetStoreError(f"{os.fspath(path)} has no fleet: there is no file {FILE}.")
+                return cls._from(decoded(configuration, path), path, store=store, slabs=slabs, n_jobs=n_jobs)
+            except BaseException:
+                store.close()
+                raise
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             head = file.read(len(EXPORT) + 8)
@@ -159,6 +170,11 @@ class Fleet(Persistent):
             with records.naming(Path(path)):
                 records.read_snapshot(fleet, file, size - len(head) - length)
         return fleet
+
+    @classmethod
+    def of_configuration(cls, configuration: bytes, path: str | os.PathLike[str]) -> Self:
+        """A fleet in memory without keys, of the configuration of a store."""
+        return cls._from(decoded(configuration, path), path)
 
     @classmethod
     def _from(cls, contents: Contents, path: str | os.PathLike[str], **given: Any) -> Self:
@@ -197,15 +213,20 @@ class Fleet(Persistent):
         """
         if not callable(offset):
             canonical(offset)  # refused before anything is learned
-        with alone(self), self._for(read_keys(keys), True):
+        column = read_keys(keys)
+        with alone(self):
+            self._settled()
+            kind = self._kind_with(column)
             try:
-                scores: Scores = self._template.predict_then_learn(X, y, sample_weight=sample_weight)
-                self._log_lesson(offset(scores) if callable(offset) else offset)
-            except BaseException as error:
-                if isinstance(error, KeyboardInterrupt) and offset is None and self._models.lesson is not None:
-                    self._log_lesson(None)  # of the rows that were learned
-                self._check_logged()
+                with self._all_models.rows_with(column):
+                    scores: Scores = self._template.predict_then_learn(X, y, sample_weight=sample_weight)
+                given = offset(scores) if callable(offset) else offset
+                canonical(given)
+                self._keep(kind, given)
+            except BaseException:
+                self._keep_after_error(kind, offset, len(column))
                 raise
+            self._commit_if_due()
         return scores
 
     def partial_fit(self, keys: Any, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> Self:
@@ -235,31 +256,37 @@ class Fleet(Persistent):
             ask = partial(ask, continues=False)
         column = read_keys(keys)
         with together(self):
-            if not self._models.has_archived:
-                with self._for(column, False):
+            models = self._models
+            self._kind_with(column)
+            if not models.has_archived:
+                with models.rows_with(column):
                     return ask(X)
-        with alone(self), self._for(column, False):
+        with alone(self), self._models.rows_with(column):
             return ask(X)
 
-    def _for(self, keys: KeyColumn, to_learn: bool) -> AbstractContextManager[None]:
-        if len(keys):
-            if self.key_kind not in (None, keys.kind):
-                raise ValueError(f"keys are {keys.kind} here, but those of this fleet are {self.key_kind}.")
-            if to_learn:
-                self.key_kind = keys.kind
-        return self._models.rows_with(keys)
+    def _kind_with(self, keys: KeyColumn) -> str | None:
+        """The kind of the keys of this fleet, once it has these as well."""
+        if len(keys) and self.key_kind not in (None, keys.kind):
+            raise ValueError(f"keys are {keys.kind} here, but those of this fleet are {self.key_kind}.")
+        return keys.kind if len(keys) else self.key_kind
 
     # ---- models -----------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """Keys in memory."""
-        return len(self._models.of)
+        with together(self):
+            return len(self._models.of)
 
     def __contains__(self, key: object) -> bool:
         key = one_key(key)
         if not isinstance(key, str | bytes | int):
             return False
-        return key in self._models.of or self._models.archived(key) is not None
+        with together(self):
+            models = self._models
+            if key in models.of or not models.has_archived:
+                return key in models.of
+        with alone(self):
+            return key in self._models.of or self._models.archived(key) is not None
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self.keys())
@@ -278,14 +305,19 @@ class Fleet(Persistent):
                 return self._copy_of(slot)
             if not self._models.has_archived:
                 raise KeyError(key)
-        with alone(self), self._for(column_of([key]), False):
-            if self._models.archived(key) is None:
+        self._kind_with(column_of([key]))
+        with alone(self):
+            models = self._models
+            slot = models.of.get(key)
+            if slot is not None:  # it has come back meanwhile
+                return self._copy_of(slot)
+            if models.archived(key) is None:
                 raise KeyError(key)
-            spare = self._models.visit(key)
+            spare = models.visit(key)
             try:
                 return self._copy_of(spare)
             finally:
-                self._models.leave(spare)
+                models.leave(spare)
 
     def _copy_of(self, slot: int) -> OnlineLearner:
         core = self._models.core
@@ -298,17 +330,32 @@ class Fleet(Persistent):
     def __setitem__(self, key: Key, model: OnlineLearner) -> None:
         """Make a copy of a model the model of a key."""
         key = one_key(key)
-        with alone(self), self._for(column_of([key]), True):
+        with alone(self):
+            models = self._settled()
+            kind = self._kind_with(column_of([key]))
             self._check_same(model)
-            slot = self._models.open(key)
-            self._put(slot, model)
-            self._note({"do": "set", "kind": self.key_kind, "key": key_to_json(key)}, self._models.state(slot))
+            state = self._state_of(model)
+            try:
+                models.set(key, state)
+                self._keep(kind, self.offset)
+            except BaseException:
+                self._keep_after_error(kind, self.offset, 0)
+                raise
+            self._commit_if_due()
 
     def __delitem__(self, key: Key) -> None:
         key = one_key(key)
         with alone(self):
-            self._models.remove(key)
-            self._note({"do": "del", "kind": self.key_kind, "key": key_to_json(key)})
+            models = self._settled()
+            if not isinstance(key, str | bytes | int):
+                raise KeyError(key)
+            try:
+                models.remove(key)
+                self._keep(self.key_kind, self.offset)
+            except BaseException:
+                self._keep_after_error(self.key_kind, self.offset, 0)
+                raise
+            self._commit_if_due()
 
     def _check_same(self, model: Any) -> None:
         if not isinstance(model, OnlineLearner):
@@ -322,17 +369,29 @@ class Fleet(Persistent):
 
     def _put(self, slot: int, model: OnlineLearner) -> None:
         self._check_same(model)
-        counts = learners.counts_of(model) if self._models.core.counts(slot) else []
-        status = self._models.core.load(slot, learners.contents_of(model).state, counts)
+        core = self._all_models.core
+        counts = learners.counts_of(model) if core.counts(slot) else []
+        status = core.load(slot, learners.contents_of(model).state, counts)
         if status != 0:
             raise ValueError("this model cannot join the fleet: its {} {}.".format(*_core.describe(status)))
+
+    def _state_of(self, model: OnlineLearner) -> bytes:
+        """The state of a model as it is in a slot; ValueError if it cannot be in this fleet."""
+        models = self._all_models
+        spare = models.spare()
+        try:
+            models.core.begin([spare], -1)
+            self._put(spare, model)
+            return models.state(spare)
+        finally:
+            models.leave(spare)
 
     # ---- what it has become -----------------------------------------------------------------------------------------
 
     @property
     def slot_bytes(self) -> int:
         """Bytes of a model."""
-        return self._models.core.slot_bytes
+        return self._all_models.core.slot_bytes
 
     @property
     def nbytes(self) -> int:

@@ -51,6 +51,21 @@ def column_of(keys: list[Any]) -> KeyColumn:
     return column
 
 
+def blob_of(key: Key) -> bytes:
+    """A key as bytes that no other key has."""
+    if isinstance(key, int):
+        return b"i" + key.to_bytes(8, "little", signed=True)
+    return b"s" + key.encode("utf-8", "surrogatepass") if isinstance(key, str) else b"b" + key
+
+
+def key_of_blob(blob: bytes) -> Key:
+    """The key that `blob_of` wrote, to be shown."""
+    kind, rest = blob[:1], blob[1:]
+    if kind == b"i":
+        return int.from_bytes(rest, "little", signed=True)
+    return rest.decode("utf-8", "replace") if kind == b"s" else rest
+
+
 def _read_column(given: Any) -> KeyColumn | None:
     """The keys in an array of integers or in a column of Arrow or Polars; None if it is anything else."""
     if isinstance(getattr(given, "dtype", None), np.dtype):
@@ -81,16 +96,3 @@ def _read_arrow(column: Any, pa: Any) -> KeyColumn | None:
     ends = np.frombuffer(starts, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
     some = data.slice(int(ends[0]), int(ends[-1] - ends[0])).to_pybytes()
     return KeyColumn.of_spans("str" if is_text else "bytes", some, ends - ends[0])
-
-
-def key_to_json(key: Key) -> str | int:
-    """A key as a value in JSON."""
-    return key.hex() if isinstance(key, bytes) else key
-
-
-def key_of_json(value: Any, kind: str) -> Key:
-    """The key that `key_to_json` wrote; ValueError if it is not of this kind."""
-    key: Key = bytes.fromhex(value) if kind == "bytes" and isinstance(value, str) else value
-    if type(key) is not KINDS[kind]:
-        raise ValueError(f"{short(value)} is not a key of kind {kind}")
-    return key

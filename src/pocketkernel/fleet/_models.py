@@ -13,20 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pocketkernel import _core
+from pocketkernel.fleet._changes import CLOSE, Change, Lesson, Rows, Slots
 from pocketkernel.fleet._keys import Key
-from pocketkernel.fleet._places import BASE, Places, Slots
+from pocketkernel.fleet._places import BASE, Places
 from pocketkernel.fleet._slabs import MappedSlabs
-
-Rows = tuple[Any, ...]  # a matrix, or values, columns and starts of a CSR matrix
-Lesson = tuple[_core.KeyColumn, Rows, Any, Any]  # keys, rows, labels or targets, weights
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C after some rows of a call."""
-
-    def __init__(self, learned: int) -> None:
-        super().__init__()
-        self.learned = learned
 
 
 class Models(Places):
@@ -38,9 +28,7 @@ class Models(Places):
         super().__init__(core, max_keys=max_keys, mapped=mapped)
         self.shared = shared
         self.threads = threads
-        self.logged = False
-        self.lesson: Lesson | None = None  # what the last call has learned, if it is logged
-        self.midway = False  # whether a call has learned rows that are not yet known to be its lesson
+        self._small_labels = False  # whether a byte has room for each
         self.learned = 0  # for estimators, which ask after Ctrl-C what a fleet counts by itself
         self._next = local()  # keys of the next call, in every thread
 
@@ -59,6 +47,7 @@ class Models(Places):
     def set_labels(self, classes: list[float]) -> None:
         """Tell the core the labels."""
         self.core.set_labels(classes)
+        self._small_labels = all(label == int(label) and -128 <= label <= 127 for label in classes)
 
     def learn_dense(self, x: Any, y: Any, weights: Any, scores: Any, labels: Any = None) -> int:
         """Score and learn the rows of a matrix; the labels are always the same."""
@@ -98,9 +87,21 @@ class Models(Places):
 
     def _learn(self, rows: Rows, y: Any, weights: Any, scores: Any) -> int:
         keys = self._keys_for(rows)
+        if self.logged:  # what is learned is what is stored, even if the caller changes the arrays meanwhile
+            rows, weights = tuple(map(np.array, rows)), None if weights is None else np.array(weights)
+            y = self._short(y)
+        lesson = Lesson(np.zeros(len(keys), dtype=np.int64), rows, y, weights, self._births(keys), self.clock)
         if self.max_keys is None or len(self.of) + len(keys) <= self.max_keys:
-            return self._learn_at_once(keys, rows, y, weights, scores)
-        return self._learn_in_segments(keys, rows, y, weights, scores)
+            return self._learn_at_once(keys, lesson, scores)
+        return self._learn_in_segments(keys, lesson, scores)
+
+    def _short(self, y: Any) -> Any:
+        """A copy of labels or targets, as bytes if that changes nothing."""
+        if self._small_labels and y.dtype.kind in "bi":
+            short = y.astype(np.int8)
+            if np.array_equal(short, y):
+                return short
+        return np.array(y)
 
     def _keys_for(self, rows: Rows) -> _core.KeyColumn:
         count, keys = _count(rows), self.rows_of
@@ -113,106 +114,97 @@ class Models(Places):
         self.of.find(keys, slots, unknown)
         return slots
 
-    def _call(
-        self, rows: Rows, slots: Slots, y: Any, weights: Any, scores: Any, *, born: Any, check: bool = False
-    ) -> int:
+    def teach(self, lesson: Lesson, scores: Any, *, check: bool = False) -> int:
+        """Learn every row in its slot; the status."""
+        slots, rows, y, weights, born, _ = lesson
         teach: Callable[..., int] = self.core.learn_dense if len(rows) == 1 else self.core.learn_sparse
         base = BASE if self.shared else -1
         return teach(slots, *rows, y, weights, scores, 0 if check else self.threads, base, born)
 
-    def _call_logged(self, rows: Rows, slots: Slots, y: Any, weights: Any, scores: Any, *, born: Any) -> int:
-        """The same; Ctrl-C raises `Interrupted`, which knows how many rows were learned."""
-        self.midway = True
-        try:
-            return self._call(rows, slots, y, weights, scores, born=born)
-        except KeyboardInterrupt:
-            raise Interrupted(self.core.learned) from None
-
-    def _learn_at_once(self, keys: _core.KeyColumn, rows: Rows, y: Any, weights: Any, scores: Any) -> int:
+    def _learn_at_once(self, keys: _core.KeyColumn, lesson: Lesson, scores: Any) -> int:
         """Without evictions: all rows in one call."""
-        slots = self._slots_of(keys, -1)
-        new = np.flatnonzero(slots < 0).tolist()
-        born = self._births(keys)
-        opened: dict[Key, int] = {}
-        learned = 0
-        try:
-            for row in new:
-                key = keys[row]
-                if key not in opened:
-                    slots[row] = self._open(key, born, row)
-                    opened[key] = row
-                slots[row] = slots[opened[key]]
-            status = self._call_logged(rows, slots, y, weights, scores, born=born)
-            learned = len(keys) if status == 0 else 0
-        except Interrupted as error:
-            learned = error.learned
-            raise
-        finally:
-            for key, row in reversed(opened.items()):
-                if row >= learned:
-                    self._close(key)
-            self._used[slots[:learned]] = self.clock + np.arange(learned, dtype=np.uint64)
-            self._learned(keys, rows, y, weights, learned)
+        slots = lesson.slots
+        self.of.find(keys, slots, -1)
+        new: dict[Key, int] = {}
+        for row in np.flatnonzero(slots < 0).tolist():
+            new.setdefault(keys[row], row)
+        self.make_room(len(new))
+        change = self.begin()
+        if new:
+            self._open_all(new, lesson.born, change)
+            self.of.find(keys, slots, -1)
+        status, learned, error = self._attempt(lesson, scores)
+        self._settle(change, lesson, 0, learned)
+        change.whole = True
+        if error is not None:
+            raise error
         return status
 
-    def _learn_in_segments(self, keys: _core.KeyColumn, rows: Rows, y: Any, weights: Any, scores: Any) -> int:
+    def _attempt(self, lesson: Lesson, scores: Any) -> tuple[int, int, BaseException | None]:
+        """Learn rows; the status, how many were learned, and what was raised between two rows, such as Ctrl-C."""
+        self.core.learned = 0  # else it would be that of the call before, until the next one begins
+        try:
+            status = self.teach(lesson, scores)
+        except MemoryError:  # of which nobody knows where
+            raise
+        except BaseException as error:
+            return 0, self.core.learned, error
+        return status, len(lesson.slots) if status == 0 else 0, None
+
+    def _settle(self, change: Change, lesson: Lesson, start: int, stop: int) -> None:
+        """Count some rows of a call, which were learned; keys that are new in later ones get no slot."""
+        for move in reversed(change.moves):
+            if move.row >= stop and move.what != CLOSE:
+                self._close(move.slot)
+        change.moves = [move for move in change.moves if move.row < stop or move.what == CLOSE]
+        if stop > start:
+            learned = lesson.part(start, stop)
+            self._used[learned.slots] = self.clock + np.arange(stop - start, dtype=np.uint64)
+            change.learn(learned)
+            self.clock += stop - start
+        else:
+            change.move()
+
+    def _learn_in_segments(self, keys: _core.KeyColumn, lesson: Lesson, scores: Any) -> int:
         """Row by row, so that every eviction is that of the key used least recently just then."""
-        nowhere = np.zeros(len(keys), dtype=np.int64)
-        status = self._call(rows, nowhere, y, weights, scores, born=self._births(keys), check=True)
+        status = self.teach(lesson, scores, check=True)
         if status != 0:
             return status
-        start = 0
-        opened: list[tuple[int, Key]] = []
-        slots = np.zeros(len(keys), dtype=np.int64)
-        born = self._births(keys)
+        start, before = 0, self.clock
+        assert self.max_keys is not None
+        self.make_room(min(len(keys), self.max_keys - len(self.of)))
+        change = self.begin()
 
         def flush(stop: int) -> None:
             nonlocal start
             if stop == start:
                 return
-            try:
-                some = slice(start, stop)
-                status = self._call_logged(
-                    _part(rows, start, stop), slots[some], y[some], None if weights is None else weights[some],
-                    scores[some], born=None if born is None else born[some],
-                )  # fmt: skip
-                if status != 0:  # they were checked before
-                    raise ValueError("X, y or sample_weight was changed by another thread while it was read.")
-            except Interrupted as error:
-                start += error.learned
-                raise
+            status, learned, error = self._attempt(lesson.part(start, stop), scores[start:stop])
+            self._settle(change, lesson, start, start + learned)
+            if status != 0:  # they were checked before
+                error = ValueError("X, y or sample_weight was changed by another thread while it was read.")
+            if error is not None:
+                change.whole = True
+                raise error
             start = stop
-            opened.clear()
 
-        try:
-            for row, key in enumerate(keys):
-                slot = self.of.get(key)
-                if slot is None:
-                    if self.max_keys is not None and len(self.of) >= self.max_keys:
-                        victim = self._least_recent()
-                        if self._used[victim] >= self.clock + start:
-                            flush(row)
-                        self._evict(victim, self.clock + row)
-                    slot = self._open(key, born, row)
-                    opened.append((row, key))
-                slots[row] = slot
-                self._used[slot] = self.clock + row
-            flush(len(keys))
-        finally:
-            for row, key in reversed(opened):
-                if row >= start:
-                    self._close(key)
-            self._learned(keys, rows, y, weights, start)
+        for row, key in enumerate(keys):
+            slot = self.of.get(key)
+            if slot is None:
+                if len(self.of) >= self.max_keys:
+                    victim = self._least_recent()
+                    if self._used[victim] >= before + start:
+                        flush(row)
+                    self._evict(victim, row)
+                slot = self._open(key, lesson.born, row, change)
+            lesson.slots[row] = slot
+            self._used[slot] = before + row
+        flush(len(keys))
+        change.whole = True
         return 0
 
     def _births(self, keys: _core.KeyColumn) -> npt.NDArray[np.bool_] | None:
         return np.zeros(len(keys), dtype=bool) if self.shared else None
-
-    def _learned(self, keys: _core.KeyColumn, rows: Rows, y: Any, weights: Any, count: int) -> None:
-        self.clock += count
-        if self.logged and count > 0:
-            self.lesson = (keys, _part(rows, 0, count), y[:count], None if weights is None else weights[:count])
-        self.midway = False
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -230,7 +222,7 @@ class Models(Places):
             score: Callable[..., int] = self.core.score_dense if len(rows) == 1 else self.core.score_sparse
             return score(slots, *rows, scores, max(threads, 1), continues)
         finally:
-            for slot in visitors.values():
+            for slot in reversed(visitors.values()):
                 self.leave(slot)
 
 
@@ -239,11 +231,3 @@ _NO_KEYS = _core.KeyColumn.decoded(b"", "str", 0)
 
 def _count(rows: Rows) -> int:
     return len(rows[0]) if len(rows) == 1 else len(rows[2]) - 1
-
-
-def _part(rows: Rows, start: int, stop: int) -> Rows:
-    if len(rows) == 1:
-        return (rows[0][start:stop],)
-    values, columns, starts = rows
-    some = slice(int(starts[start]), int(starts[stop]))
-    return values[some], columns[some], starts[start : stop + 1] - starts[start]

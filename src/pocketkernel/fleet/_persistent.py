@@ -1,20 +1,18 @@
 """Fleets in files and stores: what is written while a fleet learns, and how it comes back."""
 
 import os
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from reprlib import repr as short
 from types import TracebackType
 from typing import Any, Self
 
-from pocketkernel import learners, model_file
+from pocketkernel import model_file
 from pocketkernel._alone import alone
 from pocketkernel._files import replacing
 from pocketkernel.fleet import records
 from pocketkernel.fleet._configuration import decoded
-from pocketkernel.fleet._keys import KINDS, key_of_json
 from pocketkernel.fleet._models import Models
-from pocketkernel.fleet._store import FolderStore
+from pocketkernel.fleet._store import FolderStore, write_new
 from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.model_file import Contents
 
@@ -23,14 +21,19 @@ EXPORT = b"PKFLEET1"
 
 
 class Persistent:
-    """A fleet with models, a configuration and perhaps a store."""
+    """A fleet with models, a configuration and perhaps a store.
+
+    Whatever is raised in a call, at whatever instruction: the models and what waits for the store agree, or the fleet
+    refuses to be used, and the store has what it had. A call that changes models first says so (`Models.change`), and
+    clears that last; a change that is found where none should be was interrupted.
+    """
 
     key_kind: str | None
     offset: Any
     _template: Any
     _store: FolderStore | None
     _all_models: Models
-    _behind: Path | None = None  # the store, if models have learned what it can never have
+    _given_up: str | None = None  # why the fleet cannot be used
 
     def _contents(self) -> Contents:
         """The configuration."""
@@ -42,17 +45,20 @@ class Persistent:
         raise TypeError("a fleet cannot be copied or pickled: use export(path) and Fleet.load(path).")
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole fleet to one file, for `Fleet.load`; an existing file is replaced atomically."""
+        """Write all models in memory to one file, for `Fleet.load`; an existing file is replaced atomically."""
         configuration = model_file.encode(self._contents())
         with alone(self), replacing(path) as file:
             file.write(EXPORT + len(configuration).to_bytes(8, "little") + configuration)
             records.write_snapshot(self, file, {})
 
+    def configuration(self) -> dict[str, Any]:
+        """What gives the bits of the models their meaning, by name: parameters, seed, columns, labels, base."""
+        return _fields(self._contents())
+
     # ---- store ------------------------------------------------------------------------------------------------------
 
-    def _open_store(self, store: FolderStore) -> None:
+    def _open_store(self, store: FolderStore, stored: bytes | None) -> None:
         configuration = model_file.encode(self._contents())
-        stored = store.configuration()
         if stored is not None and stored != configuration:
             given, there = (_fields(one) for one in (self._contents(), decoded(stored, store.path)))
             odd = sorted(name for name in given.keys() | there.keys() if given.get(name) != there.get(name))
@@ -65,24 +71,61 @@ class Persistent:
 
     def commit(self) -> None:
         """Return when everything that was learned will outlast a crash."""
-        if self._store is not None:
-            self._store.commit(self)
+        with alone(self):
+            self._settled()
+            if self._store is not None:
+                self._store.commit()
 
     def snapshot(self) -> None:
-        """Write a snapshot into the store now, so that opening it is quick."""
-        if self._store is not None:
-            self._store.commit(self)
-            self._store.snapshot(self)
+        """Write the states of all models into the store now, so that opening it is quick."""
+        left = True
+        while left:  # others may use the fleet meanwhile
+            with alone(self):
+                self._settled()
+                left = self._store is not None and self._store.write_slabs(_AT_ONCE)
+
+    def backup(self, folder: str | os.PathLike[str]) -> None:
+        """Copy the fleet into a new folder, with evicted models.
+
+        Other threads may use it meanwhile; what they commit then is in the copy, too.
+        """
+        turn = alone(self)
+        turn.__enter__()
+
+        def between() -> None:
+            turn.__exit__(None, None, None)
+            turn.__enter__()
+            if self._store is not store:
+                raise FleetStoreError("this fleet was closed while it was copied.")
+
+        try:
+            self._settled()
+            store = self._store
+            if store is None:
+                write_new(self, model_file.encode(self._contents()), Path(folder), iter(()))
+            else:
+                store.commit()
+                store.copy(Path(folder), between)
+        finally:
+            turn.__exit__(None, None, None)
 
     def close(self) -> None:
         """Commit, and release the store. Without a store this does nothing."""
-        if self._store is not None:
-            store, self._store = self._store, None
-            self._models.logged = False
+        with alone(self):
+            store, models = self._store, self._all_models
+            if store is None or not store.is_mine:  # that of the process that this one was forked from
+                return
+            if models.change is not None:
+                self._give_up()
+                return
+            self._given_up = f"closing this fleet failed: continue with Fleet.load({str(store.path)!r})."
             try:
-                store.commit(self)
+                store.commit()
+                store.end()
             finally:
                 store.close()
+                self._store = None
+            models.logged, self._given_up = False, None  # it goes on in memory
 
     def __enter__(self) -> Self:
         return self
@@ -92,72 +135,90 @@ class Persistent:
     ) -> None:
         self.close()
 
-    def _log_lesson(self, offset: Any) -> None:
-        lesson = self._models.lesson
-        if self._store is not None and lesson is not None:
-            self._store.append(records.lesson_piece(*lesson, offset=offset), len(lesson[2]))
-        self._models.lesson = None
-        self.offset = offset
-        self._commit_if_due()
-
-    def _check_logged(self) -> None:
-        """Give up the store, which keeps what it has, if rows were learned that cannot be stored there."""
-        models = self._models
-        if self._store is None or (models.lesson is None and not models.midway):
-            return
-        store, self._store = self._store, None
-        self._behind = store.path
-        try:
-            store.flush()
-        finally:
-            store.close()
+    # ---- changes ----------------------------------------------------------------------------------------------------
 
     @property
     def _models(self) -> Models:
-        """The models, unless the store does not have all that they have learned."""
-        if self._behind is not None:
-            raise FleetStoreError(
-                "a call of this fleet was interrupted after rows were learned and before they were stored with their "
-                f"offset, so it can no longer be used: continue with Fleet.load({str(self._behind)!r})."
-            )
+        """The models, unless they are in the middle of a change that was interrupted."""
+        change = self._all_models.change
+        if self._given_up is not None or (change is not None and not change.whole):
+            self._give_up()
+        if self._store is not None:
+            self._store.check_process()
         return self._all_models
+
+    def _settled(self) -> Models:
+        """The models, to be changed; not after a change that has not come into the store."""
+        models = self._models
+        if models.change is not None:
+            self._give_up()
+        return models
+
+    def _keep(self, kind: str | None, offset: Any) -> None:
+        """Take the change of a call to be complete, and to be kept with an offset."""
+        models = self._all_models
+        change = models.change
+        if change is None:
+            return
+        if not change.is_empty:
+            change.kind, change.offset = kind, offset
+            if self._store is not None:
+                self._store.append(change, models)
+            self.key_kind, self.offset = kind, offset
+        models.change = None
+
+    def _keep_after_error(self, kind: str | None, offset: Any, rows: int) -> None:
+        """After an error in a call of so many rows: keep what it has changed, or give up the fleet.
+
+        An offset belongs to all rows of its call, so it cannot be kept with some of them.
+        """
+        models = self._all_models
+        change = models.change
+        if change is None:
+            return
+        if self._store is not None and self._store.has(change):
+            self._keep(change.kind, change.offset)
+        elif change.whole and (offset is None or change.is_empty or (change.rows == rows and not callable(offset))):
+            self._keep(kind, offset if change.events else self.offset)
+        elif change.whole and self._store is None:
+            self._keep(kind, self.offset)
+        else:
+            self._give_up_quietly()
+
+    def _give_up(self) -> None:
+        """Refuse to go on, and release the store as it is without the change that was interrupted."""
+        self._give_up_quietly()
+        raise FleetStoreError(self._given_up)
+
+    def _give_up_quietly(self) -> None:
+        store = self._store
+        if self._given_up is None:
+            then = (
+                "restore it from what was exported"
+                if store is None
+                else f"continue with Fleet.load({str(store.path)!r})"
+            )
+            self._given_up = (
+                "a call of this fleet was interrupted after models were changed and before that was stored, so it can "
+                f"no longer be used: {then}."
+            )
+        if store is None or not store.is_mine:
+            return
+        try:
+            with suppress(OSError, FleetStoreError):
+                store.commit(whole=False)
+                store.end()
+        finally:
+            store.close()
+            self._store = None
 
     def _commit_if_due(self) -> None:
         if self._store is not None and self._store.due:
-            self._store.commit(self)
+            self._store.commit()
 
-    def _note(self, head: dict[str, Any], *blobs: bytes) -> None:
-        if self._store is not None:
-            self._store.append(records.piece_of(head, *blobs), 1)
-            self._commit_if_due()
 
-    def replay(self, piece: tuple[dict[str, Any], list[bytes]]) -> None:
-        """Do again what a piece of a log says; for stores."""
-        head, blobs = piece
-        try:
-            if head["kind"] not in KINDS:
-                raise ValueError
-            self.key_kind = head["kind"]
-            if head["do"] == "learn":
-                keys, rows, y, weights = records.read_lesson(head, blobs)
-                scores = learners.room_for_scores(self._template, len(keys))
-                with self._models.rows_with(keys):
-                    learn: Callable[..., int] = (
-                        self._models.learn_dense if len(rows) == 1 else self._models.learn_sparse
-                    )
-                    if learn(*rows, y, weights, scores) != 0:
-                        raise FleetStoreError("it has rows that cannot be learned")
-                self.offset = head["offset"]
-            elif head["do"] == "set":
-                self._models.load(self._models.open(key_of_json(head["key"], head["kind"])), blobs[0])
-            elif head["do"] == "del":
-                self._models.remove(key_of_json(head["key"], head["kind"]))
-            else:
-                raise FleetStoreError(f"it has a record of an unknown kind, {short(head['do'])}")
-        except FleetStoreError:
-            raise
-        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-            raise FleetStoreError("it has an invalid record") from error
+_AT_ONCE = 2**22
+"""Bytes of models that a snapshot writes before others may use the fleet."""
 
 
 def _fields(configuration: Contents) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from pocketkernel._scores import labels_of
 from pocketkernel.evaluate.job import learner_class, make_learner
 from pocketkernel.evaluate.pipeline import PIPELINE, READING, Pipeline
 from pocketkernel.evaluate.task import CLASSIFICATION, found_task, seen_task
+from pocketkernel.fleet._database import FILE
 from pocketkernel.fleet._fleet import Fleet
-from pocketkernel.fleet._store import CONFIGURATION, FolderStore
+from pocketkernel.fleet._store import FolderStore
 from pocketkernel.fleet.errors import FleetStoreError
 from pocketkernel.learners import budget_name
 from pocketkernel.stored import read
@@ -221,7 +222,7 @@ def pipeline_in(folder: Path) -> Pipeline:
     """How the rows of a fleet in a folder are read."""
     path = folder / PIPELINE_FILE
     if not path.exists():
-        if (folder / CONFIGURATION).exists():
+        if (folder / FILE).exists():
             raise FileNotFoundError(
                 f"{path} is missing: `pocketkernel fleet run` was killed; the same command resumes it."
             )

@@ -1,6 +1,6 @@
-"""A fleet as bytes: whole, as a snapshot, and what happens to it, as pieces of a log."""
+"""A fleet as bytes: all its keys and models, as a snapshot, and what happened to it since, in records."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from pocketkernel._core import KeyColumn
-from pocketkernel._json import canonical, parse
 from pocketkernel.fleet import _snapshot
+from pocketkernel.fleet._database import digest_of
 from pocketkernel.fleet._keys import KINDS
-from pocketkernel.fleet._models import Rows
 from pocketkernel.fleet._places import BASE
+from pocketkernel.fleet._replay import Replay
 from pocketkernel.fleet.errors import FleetStoreError
-
-_DTYPES = ("<f4", "<f8", "<i4", "<i8", "|b1", "|i1")
 
 
 @contextmanager
@@ -25,9 +23,6 @@ def naming(path: Path) -> Iterator[None]:
         yield
     except FleetStoreError as error:
         raise FleetStoreError(f"{path} cannot be read: {error}.") from error
-
-
-# ---- snapshots ------------------------------------------------------------------------------------------------------
 
 
 def write_snapshot(fleet: Any, file: Any, more: dict[str, Any]) -> None:
@@ -52,7 +47,30 @@ def write_snapshot(fleet: Any, file: Any, more: dict[str, Any]) -> None:
             models.core.read(some, block)
             yield block
 
-    _snapshot.write(file, about, models.of.column().encoded(len(models.of)), models.used(), states())
+    _snapshot.write(
+        file,
+        about,
+        models.of.column().encoded(len(models.of)),
+        models.used_in(0, models.slot_count)[slots[1:]],
+        states(),
+    )
+
+
+def chained(before: bytes, record: bytes) -> bytes:
+    """The digest of a record, and of all before it."""
+    return digest_of(before, record)
+
+
+def repeat(fleet: Any, pieces: Iterable[bytes]) -> None:
+    """Do again what a fleet's changes say, in one that was brought to the state before them."""
+    models = fleet._models
+    replay = Replay(fleet._template, models)
+    clock = models.clock
+    for some in pieces:
+        replay.repeat(some)
+    replay.finish()
+    models.clock = replay.clock_after(clock)
+    fleet.key_kind = models.of.column().kind or fleet.key_kind
 
 
 def read_snapshot(fleet: Any, file: Any, size: int) -> dict[str, Any]:
@@ -69,7 +87,8 @@ def read_snapshot(fleet: Any, file: Any, size: int) -> dict[str, Any]:
         raise FleetStoreError("it has an invalid head or invalid keys") from None
     if reader.slot_bytes != fleet.slot_bytes:
         raise FleetStoreError(f"it has models of {reader.slot_bytes} bytes, not of {fleet.slot_bytes}")
-    if not models.place(keys, reader.used):
+    every = np.concatenate([np.zeros(1, dtype=np.uint64), reader.used])
+    if not models.place(keys, np.arange(1, 1 + len(keys)), every, 1 + len(keys)):
         raise FleetStoreError("it has a key twice")
     good = True
     for first, block in reader.states(max(1, 2**22 // fleet.slot_bytes)):
@@ -81,64 +100,3 @@ def read_snapshot(fleet: Any, file: Any, size: int) -> dict[str, Any]:
     fleet.offset = about.get("offset")
     fleet.key_kind = kind if len(keys) else None
     return about
-
-
-# ---- pieces of a record ---------------------------------------------------------------------------------------------
-
-
-def piece_of(head: dict[str, Any], *blobs: bytes) -> bytes:
-    """Something that happened: a head in JSON, and bytes."""
-    text = canonical(head | {"blobs": [len(blob) for blob in blobs]}).encode()
-    return b"".join((len(text).to_bytes(4, "little"), text, *blobs))
-
-
-def pieces(payload: bytes) -> Iterator[tuple[dict[str, Any], list[bytes]]]:
-    """The pieces of a record."""
-    at = 0
-    try:
-        while at < len(payload):
-            size = int.from_bytes(payload[at : at + 4], "little")
-            head = parse(payload[at + 4 : at + 4 + size].decode("ascii"))
-            at += 4 + size
-            blobs = []
-            for length in head["blobs"]:
-                if not 0 <= length <= len(payload) - at:
-                    raise ValueError
-                blobs.append(payload[at : at + length])
-                at += length
-            yield head, blobs
-    except (KeyError, TypeError, ValueError, UnicodeDecodeError):
-        raise FleetStoreError("it has an invalid record") from None
-
-
-def lesson_piece(keys: KeyColumn, rows: Rows, y: Any, weights: Any, *, offset: Any) -> bytes:
-    """Rows that were learned, as arrays."""
-    arrays = [np.ascontiguousarray(array) for array in (*rows, y, *(() if weights is None else (weights,)))]
-    head = {
-        "do": "learn",
-        "kind": keys.kind,
-        "rows": len(y),
-        "arrays": [[array.dtype.str, list(array.shape)] for array in arrays],
-        "sparse": len(rows) == 3,
-        "offset": offset,
-    }
-    return piece_of(head, keys.encoded(len(y)), *(array.tobytes() for array in arrays))
-
-
-def read_lesson(head: dict[str, Any], blobs: list[bytes]) -> tuple[KeyColumn, Rows, Any, Any]:
-    """Keys, rows, labels or targets, and weights or None."""
-    try:
-        if head["kind"] not in KINDS:
-            raise ValueError
-        keys = KeyColumn.decoded(blobs[0], head["kind"], head["rows"])
-        arrays = []
-        for (dtype, shape), blob in zip(head["arrays"], blobs[1:], strict=True):
-            if dtype not in _DTYPES:
-                raise ValueError
-            arrays.append(np.frombuffer(blob, dtype=dtype).reshape(shape))
-        count = 3 if head["sparse"] else 1
-        if len(arrays) not in (count + 1, count + 2):
-            raise ValueError
-    except (KeyError, IndexError, TypeError, ValueError):
-        raise FleetStoreError("it has an invalid record") from None
-    return keys, tuple(arrays[:count]), arrays[count], arrays[count + 1] if len(arrays) == count + 2 else None
