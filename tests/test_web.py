@@ -739,6 +739,7 @@ def test_a_quantity_is_learned_as_one(dist, browser, tmp_path, columns):
     predictions = {"PocketRegressor": answers, "mean so far": means, "last value": np.concatenate([[0.0], y[:-1]])}
     errors = {name: (one - y)[1:] for name, one in predictions.items()}  # nothing is known at the first row
     inside = ((answers + margins[:, 0] <= y) & (y <= answers + margins[:, 1]))[1:]
+    until(browser, "document.getElementById('rows').textContent === '900'")  # numbers are written every few frames
     shown = value(browser, CELLS)
     assert [row[0] for row in shown] == [*errors, "inside the 90% interval"]
     for name, *found in shown[:3]:
