@@ -86,7 +86,7 @@ def tables_of_numbers(header: str) -> str:
         elif number := re.fullmatch(r"static constexpr [\w:]+ (\w+)(?: = |\{)(.+?)\}?;\s*(?://\s*(.*))?", text):
             if not opened:
                 heading = " of ".join(reversed(groups[1:])) or "All"
-                lines += ["", f"### {heading}", "", *([remark, ""] if remark else []), *table]
+                lines += ["", f"## {heading}", "", *([remark, ""] if remark else []), *table]
                 opened, remark = True, ""
             lines.append(f"| `{number[1]}` | {number[2]} | {(number[3] or '').replace('|', chr(92) + '|')} |")
         elif text and not re.fullmatch(r"double .*;.*", text):
