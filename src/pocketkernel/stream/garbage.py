@@ -18,8 +18,8 @@ def no_search() -> Iterator[None]:
     True
     """
     was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    try:  # from here on, as an alarm may raise at any moment
+        gc.disable()
         yield
     finally:
         if was_enabled:
