@@ -17,10 +17,11 @@ def no_search() -> Iterator[None]:
     >>> gc.isenabled()
     True
     """
-    was_enabled = gc.isenabled()
+    if not gc.isenabled():  # or another thread has stopped it, and lets it go on: who stops it must do that
+        yield
+        return
     try:  # from here on, as an alarm may raise at any moment
         gc.disable()
         yield
     finally:
-        if was_enabled:
-            gc.enable()
+        gc.enable()
